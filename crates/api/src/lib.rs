@@ -1,0 +1,21 @@
+//! Generated gRPC messages and services of Flotilla.
+//!
+//! Everything here comes from the files in `proto/`, which also say what each message means; this
+//! crate adds nothing to them.
+
+/// The package `flotilla.v1`.
+pub mod v1 {
+    #![allow(
+        clippy::all,
+        clippy::allow_attributes_without_reason,
+        clippy::too_many_lines,
+        missing_docs,
+        reason = "generated code"
+    )]
+
+    tonic::include_proto!("flotilla.v1");
+}
+
+/// The encoded file descriptor set of all protocol files, for server reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

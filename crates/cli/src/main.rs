@@ -1,0 +1,2 @@
+//! The binary `flo`.
+fn main() {}

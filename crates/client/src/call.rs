@@ -1,0 +1,95 @@
+//! One call: attempts at one node after the other until an answer stands.
+
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::failure::Failure;
+use crate::nodes::Picked;
+use crate::retry::{Intent, Retry};
+use tokio::time::{sleep, timeout_at};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+/// Replies are read up to this size: a run's status holds the outputs of all its steps.
+pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
+
+/// A reply that goes on: where it comes from matters when it breaks.
+#[derive(Debug)]
+pub(crate) struct Opened<A> {
+    /// The position of the node that answered.
+    pub(crate) position: usize,
+    /// Its answer.
+    pub(crate) answer: A,
+}
+
+impl Client {
+    /// Sends a request until an answer stands, and tells each server the caller's deadline.
+    pub(crate) async fn call<Q, A, S, F>(
+        &self,
+        intent: Intent,
+        request: Q,
+        send: S,
+    ) -> Result<A, ClientError>
+    where
+        Q: Clone,
+        S: Fn(Channel, Request<Q>) -> F,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let retry = Retry::new(self.bounds(intent));
+        let deadline = retry.deadline();
+        let attempt = |channel| {
+            let mut request = Request::new(request.clone());
+            request.set_timeout(deadline.saturating_duration_since(tokio::time::Instant::now()));
+            send(channel, request)
+        };
+        Ok(self.attempts(retry, attempt).await?.answer)
+    }
+
+    /// Opens a stream of replies. The caller's timeout is for the opening alone: the server is told
+    /// no deadline, since the stream lasts.
+    pub(crate) async fn open<Q, A, S, F>(
+        &self,
+        request: Q,
+        send: S,
+    ) -> Result<Opened<A>, ClientError>
+    where
+        Q: Clone,
+        S: Fn(Channel, Request<Q>) -> F,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let retry = Retry::new(self.bounds(Intent::Read));
+        self.attempts(retry, |channel| send(channel, Request::new(request.clone()))).await
+    }
+
+    async fn attempts<A, S, F>(&self, mut retry: Retry, send: S) -> Result<Opened<A>, ClientError>
+    where
+        S: Fn(Channel) -> F,
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        loop {
+            let Picked { position, channel } = self.nodes().pick();
+            let answer = timeout_at(retry.deadline(), send(channel)).await;
+            let status = match answer {
+                Err(_elapsed) => return Err(retry.timed_out()),
+                Ok(Ok(response)) => {
+                    self.nodes().mark_served(position);
+                    self.nodes().learn_leader(response.metadata());
+                    return Ok(Opened { position, answer: response.into_inner() });
+                }
+                Ok(Err(status)) => status,
+            };
+            let failure = self.note_failure(position, &status);
+            tracing::debug!(error = %failure.error, verdict = ?failure.verdict, "a call failed");
+            sleep(retry.after(failure, self.nodes().count())?).await;
+        }
+    }
+
+    /// Judges a failed attempt, and remembers what it says about the nodes.
+    pub(crate) fn note_failure(&self, position: usize, status: &Status) -> Failure {
+        let failure = Failure::from_status(status);
+        if failure.is_about_node() {
+            self.nodes().mark_failed(position);
+        }
+        self.nodes().learn_leader(status.metadata());
+        failure
+    }
+}

@@ -1,0 +1,73 @@
+//! The client.
+
+use crate::error::ClientError;
+use crate::nodes::Nodes;
+use crate::options::ClientOptions;
+use crate::retry::{Bounds, Intent};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Calls a cluster. Cheap to clone: clones share their connections.
+///
+/// Every method takes the request as the protocol defines it and sets what is left open in it: the
+/// namespace of the options and a fresh request id.
+#[derive(Clone, Debug)]
+pub struct Client {
+    nodes: Arc<Nodes>,
+    namespace: Arc<str>,
+    timeout: Duration,
+    unreachable_timeout: Duration,
+}
+
+impl Client {
+    /// A client of the cluster that the endpoints belong to. Connects when it is first used.
+    ///
+    /// Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// `Usage` when there is no endpoint, or when one is not `host:port`.
+    pub fn connect(options: ClientOptions) -> Result<Self, ClientError> {
+        Ok(Self {
+            nodes: Arc::new(Nodes::new(&options)?),
+            namespace: options.namespace.into(),
+            timeout: options.timeout,
+            unreachable_timeout: options.unreachable_timeout,
+        })
+    }
+
+    /// The same client with another timeout for its calls.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { timeout, ..self.clone() }
+    }
+
+    /// The same client in another namespace.
+    #[must_use]
+    pub fn with_namespace(&self, namespace: &str) -> Self {
+        Self { namespace: namespace.into(), ..self.clone() }
+    }
+
+    /// The namespace of requests that name none; empty: the server decides.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// How long a call may take, retries included.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    pub(crate) fn bounds(&self, intent: Intent) -> Bounds {
+        Bounds {
+            intent,
+            timeout: self.timeout,
+            unreachable_timeout: self.unreachable_timeout,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Why a call failed, sorted by what the caller can do about it.
+
+use std::fmt;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+/// The metadata key of an error's advice.
+const HINT: &str = "hint";
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ClientError {
+    kind: ErrorKind,
+    code: String,
+    message: String,
+    hint: Option<String>,
+    violations: Vec<Violation>,
+}
+
+/// What the caller can do about a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// What the request names is not there.
+    NotFound,
+    /// The request is malformed: change it.
+    Usage,
+    /// The state of the cluster forbids it.
+    Refused,
+    /// Not now: try again later. The request was not applied.
+    Retryable,
+    /// No answer came: the request may have been applied or not, and may still be (design rule 9).
+    /// Try again with the same request id, or look.
+    Unknown,
+    /// No node could be connected to.
+    CannotConnect,
+}
+
+/// One fault of a malformed request or of an invalid definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Where: the path of a field.
+    pub field: String,
+    /// What is wrong there.
+    pub description: String,
+}
+
+impl ClientError {
+    /// An error that this crate itself finds.
+    #[must_use]
+    pub fn new(kind: ErrorKind, code: &str, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            code: code.to_owned(),
+            message: message.into(),
+            hint: None,
+            violations: Vec::new(),
+        }
+    }
+
+    /// What the caller can do about it.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The rejection's code in snake case, as `run_not_found`; for programs.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// One sentence, `expected to …, but …`; for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it, where there is advice.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The single faults, where the server lists them.
+    #[must_use]
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    pub(crate) fn from_status(status: &Status) -> Self {
+        let details = status.get_error_details();
+        let info = details.error_info();
+        let violations = details.bad_request().map_or_else(Vec::new, |request| {
+            let violation = |fault: &tonic_types::FieldViolation| Violation {
+                field: fault.field.clone(),
+                description: fault.description.clone(),
+            };
+            request.field_violations.iter().map(violation).collect()
+        });
+        Self {
+            kind: kind_of(status.code()),
+            code: info.map_or_else(|| code_name(status.code()), |info| info.reason.clone()),
+            message: sentence(status),
+            hint: info.and_then(|info| info.metadata.get(HINT).cloned()),
+            violations,
+        }
+    }
+
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::NotFound => "not found",
+            Self::Usage => "usage",
+            Self::Refused => "refused",
+            Self::Retryable => "retryable",
+            Self::Unknown => "unknown",
+            Self::CannotConnect => "cannot connect",
+        })
+    }
+}
+
+fn kind_of(code: Code) -> ErrorKind {
+    match code {
+        Code::NotFound => ErrorKind::NotFound,
+        Code::InvalidArgument | Code::OutOfRange => ErrorKind::Usage,
+        Code::ResourceExhausted | Code::Unavailable => ErrorKind::Retryable,
+        Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => ErrorKind::Unknown,
+        Code::Ok
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::DataLoss
+        | Code::Unauthenticated => ErrorKind::Refused,
+    }
+}
+
+/// The gRPC code in snake case: what stands in for a reason that the server did not give.
+fn code_name(code: Code) -> String {
+    let mut name = String::new();
+    for character in format!("{code:?}").chars() {
+        if character.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(character.to_ascii_lowercase());
+    }
+    name
+}
+
+fn sentence(status: &Status) -> String {
+    if status.message().is_empty() {
+        return format!("expected an answer, but the server said only: {}", status.code());
+    }
+    status.message().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use tonic_types::ErrorDetails;
+
+    #[test]
+    fn a_rich_status_keeps_reason_hint_and_violations() {
+        let mut details = ErrorDetails::with_bad_request_violation("definition:3:5", "E201");
+        let hint = HashMap::from([(HINT.to_owned(), "name a step".to_owned())]);
+        details.set_error_info("definition_invalid", "flotilla", hint);
+        let status = Status::with_error_details(Code::FailedPrecondition, "expected …", details);
+
+        let error = ClientError::from_status(&status);
+
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(error.code(), "definition_invalid");
+        assert_eq!(error.hint(), Some("name a step"));
+        let expected =
+            Violation { field: "definition:3:5".to_owned(), description: "E201".to_owned() };
+        assert_eq!(error.violations(), [expected]);
+    }
+
+    #[test]
+    fn a_bare_status_is_named_by_its_code() {
+        let error = ClientError::from_status(&Status::new(Code::DeadlineExceeded, ""));
+        assert_eq!(error.code(), "deadline_exceeded");
+        assert_eq!(error.kind(), ErrorKind::Unknown);
+    }
+}

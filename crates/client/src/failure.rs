@@ -1,0 +1,171 @@
+//! What a failed attempt means: whether to try again, and whether it may have been applied.
+
+use crate::error::{ClientError, ErrorKind};
+use std::error::Error;
+use std::time::Duration;
+use tonic::{Code, ConnectError, Status, TimeoutExpired};
+use tonic_types::StatusExt;
+
+/// Reasons with which a server says UNAVAILABLE about a request that it has certainly not proposed.
+const NOT_APPLIED: [&str; 3] = ["no_leader", "not_leader", "overloaded"];
+
+/// A failed attempt.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the caller would be told.
+    pub(crate) error: ClientError,
+    /// What to do about it.
+    pub(crate) verdict: Verdict,
+}
+
+/// Whether an attempt can be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The answer stands.
+    Final,
+    /// Another attempt may succeed.
+    Again {
+        /// What the attempt left behind.
+        trace: Trace,
+        /// How long the server asked to wait.
+        delay: Option<Duration>,
+    },
+}
+
+/// What an attempt left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trace {
+    /// Nothing: no connection was made.
+    Unsent,
+    /// Nothing: the server turned it away.
+    NotApplied,
+    /// Nobody knows: it was sent and may have been applied.
+    Unknown,
+}
+
+impl Failure {
+    /// Reads a status; one that was made on this side, by the transport, has a source.
+    pub(crate) fn from_status(status: &Status) -> Self {
+        let error = ClientError::from_status(status);
+        let verdict = if status.source().is_some() {
+            transport_verdict(status)
+        } else {
+            server_verdict(status, &error)
+        };
+        if verdict == (Verdict::Again { trace: Trace::Unsent, delay: None }) {
+            return Self { error: cannot_connect(status), verdict };
+        }
+        Self { error, verdict }
+    }
+
+    /// Whether another node may do better: not when the cluster as a whole asks to wait.
+    pub(crate) fn is_about_node(&self) -> bool {
+        matches!(self.verdict, Verdict::Again { delay: None, .. })
+    }
+}
+
+fn transport_verdict(status: &Status) -> Verdict {
+    if has_cause::<TimeoutExpired>(status) {
+        return Verdict::Final;
+    }
+    if status.code() == Code::OutOfRange {
+        // A message over the size limit: the next attempt would bring the same one.
+        return Verdict::Final;
+    }
+    let is_unsent = has_cause::<ConnectError>(status);
+    Verdict::Again { trace: if is_unsent { Trace::Unsent } else { Trace::Unknown }, delay: None }
+}
+
+fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
+    let delay = status.get_details_retry_info().and_then(|info| info.retry_delay);
+    match status.code() {
+        Code::ResourceExhausted => Verdict::Again { trace: Trace::NotApplied, delay },
+        Code::Unavailable if NOT_APPLIED.contains(&error.code()) => {
+            Verdict::Again { trace: Trace::NotApplied, delay }
+        }
+        // A proxy, or a server that is going down, says these without a reason.
+        Code::Unavailable | Code::Unknown | Code::Cancelled => {
+            Verdict::Again { trace: Trace::Unknown, delay }
+        }
+        _ => Verdict::Final,
+    }
+}
+
+fn cannot_connect(status: &Status) -> ClientError {
+    let mut cause: &dyn Error = status;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    ClientError::new(
+        ErrorKind::CannotConnect,
+        "cannot_connect",
+        format!("expected to connect to a node, but {cause}"),
+    )
+    .with_hint("check the endpoint, and that a server listens there")
+}
+
+fn has_cause<E: Error + 'static>(status: &Status) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(status);
+    while let Some(error) = cause {
+        if error.is::<E>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use tonic_types::ErrorDetails;
+
+    fn said_by_server(code: Code, reason: &str) -> Verdict {
+        let details = ErrorDetails::with_error_info(reason, "flotilla", HashMap::new());
+        Failure::from_status(&Status::with_error_details(code, "expected …", details)).verdict
+    }
+
+    #[test]
+    fn a_server_without_a_leader_has_not_applied_the_request() {
+        let verdict = said_by_server(Code::Unavailable, "no_leader");
+        assert_eq!(verdict, Verdict::Again { trace: Trace::NotApplied, delay: None });
+    }
+
+    #[test]
+    fn a_leader_that_was_lost_midway_may_have_applied_the_request() {
+        let verdict = said_by_server(Code::Unavailable, "outcome_unknown");
+        assert_eq!(verdict, Verdict::Again { trace: Trace::Unknown, delay: None });
+    }
+
+    #[test]
+    fn a_rejection_stands() {
+        assert_eq!(said_by_server(Code::NotFound, "run_not_found"), Verdict::Final);
+        assert_eq!(said_by_server(Code::DeadlineExceeded, "timeout"), Verdict::Final);
+        assert_eq!(said_by_server(Code::Internal, "internal"), Verdict::Final);
+    }
+
+    #[test]
+    fn an_overloaded_server_sets_the_delay() {
+        let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(70)));
+        let status = Status::with_error_details(Code::ResourceExhausted, "expected …", details);
+        let delay = Some(Duration::from_millis(70));
+        let verdict = Failure::from_status(&status).verdict;
+        assert_eq!(verdict, Verdict::Again { trace: Trace::NotApplied, delay });
+    }
+
+    #[test]
+    fn a_connection_that_breaks_leaves_the_outcome_unknown() {
+        let broken = std::io::Error::other("connection reset");
+        let verdict = Failure::from_status(&Status::from_error(Box::new(broken))).verdict;
+        assert_eq!(verdict, Verdict::Again { trace: Trace::Unknown, delay: None });
+    }
+
+    #[test]
+    fn a_connection_that_was_never_made_leaves_nothing() {
+        let refused = ConnectError(Box::new(std::io::Error::other("connection refused")));
+        let failure = Failure::from_status(&Status::from_error(Box::new(refused)));
+        assert_eq!(failure.verdict, Verdict::Again { trace: Trace::Unsent, delay: None });
+        assert_eq!(failure.error.kind(), ErrorKind::CannotConnect);
+    }
+}

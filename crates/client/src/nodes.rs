@@ -1,0 +1,204 @@
+//! The nodes that a client knows, and which of them to call next.
+
+use crate::error::{ClientError, ErrorKind};
+use crate::options::ClientOptions;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint};
+
+/// The metadata in which a reply names the leader's client endpoint.
+pub(crate) const LEADER: &str = "flo-leader";
+
+/// How long a node that failed is left alone while another can be asked.
+const AVOIDED_FOR: Duration = Duration::from_millis(500);
+/// Leaders are learnt up to this many nodes in all.
+const NODES_MAX: usize = 64;
+/// A connection is checked this often, and given up when no answer comes as long again: so a node
+/// that is stopped but not dead is left within seconds.
+const KEEP_ALIVE: Duration = Duration::from_secs(3);
+
+/// The nodes that a client knows.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    connect_timeout: Duration,
+    // A std mutex and not tokio's because it is never held across an await.
+    list: Mutex<List>,
+}
+
+/// The node to call.
+#[derive(Clone, Debug)]
+pub(crate) struct Picked {
+    /// Its position in the list.
+    pub(crate) position: usize,
+    /// Its connection, made when it is first used.
+    pub(crate) channel: Channel,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    nodes: Vec<Node>,
+    leader: Option<usize>,
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Node {
+    address: String,
+    channel: Channel,
+    avoided_until: Option<Instant>,
+}
+
+impl Nodes {
+    /// Knows the endpoints of the options; connects to none yet.
+    ///
+    /// # Errors
+    /// `Usage` without endpoints, or with one that is not `host:port`.
+    pub(crate) fn new(options: &ClientOptions) -> Result<Self, ClientError> {
+        let mut list = List::default();
+        for address in &options.endpoints {
+            list.add(address.trim(), options.connect_timeout)?;
+        }
+        if list.nodes.is_empty() {
+            let message = "expected at least one endpoint, but there is none";
+            return Err(ClientError::new(ErrorKind::Usage, "endpoint_invalid", message));
+        }
+        Ok(Self { connect_timeout: options.connect_timeout, list: Mutex::new(list) })
+    }
+
+    /// How many nodes are known.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().nodes.len()
+    }
+
+    /// The leader if it is known and did not just fail, else the next node in turn.
+    pub(crate) fn pick(&self) -> Picked {
+        let now = Instant::now();
+        let list = self.lock();
+        let turn = (0..list.nodes.len()).map(|step| (list.next + step) % list.nodes.len());
+        let position = list
+            .leader
+            .into_iter()
+            .chain(turn)
+            .min_by_key(|position| list.nodes[*position].avoided_until.filter(|until| *until > now))
+            .expect("there is at least one node, and none is ever removed");
+        Picked { position, channel: list.nodes[position].channel.clone() }
+    }
+
+    /// Remembers that a node did not serve a call.
+    pub(crate) fn mark_failed(&self, position: usize) {
+        let mut list = self.lock();
+        list.nodes[position].avoided_until = Some(Instant::now() + AVOIDED_FOR);
+        list.next = (position + 1) % list.nodes.len();
+        list.leader = list.leader.filter(|leader| *leader != position);
+    }
+
+    /// Remembers that a node served a call.
+    pub(crate) fn mark_served(&self, position: usize) {
+        let mut list = self.lock();
+        list.nodes[position].avoided_until = None;
+        list.next = position;
+    }
+
+    /// Remembers the leader that a reply names; an address that is none is ignored.
+    pub(crate) fn learn_leader(&self, metadata: &MetadataMap) {
+        let Some(address) = metadata.get(LEADER).and_then(|value| value.to_str().ok()) else {
+            return;
+        };
+        let mut list = self.lock();
+        let known = list.nodes.iter().position(|node| node.address == address);
+        if known.is_none() && list.nodes.len() >= NODES_MAX {
+            return;
+        }
+        let leader = match known {
+            Some(position) => Ok(position),
+            None => list.add(address, self.connect_timeout),
+        };
+        match leader {
+            Ok(position) => list.leader = Some(position),
+            Err(error) => tracing::debug!(%error, "a reply names a leader that is no endpoint"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        // Every change is one assignment, so a panic elsewhere leaves nothing half done.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl List {
+    fn add(&mut self, address: &str, connect_timeout: Duration) -> Result<usize, ClientError> {
+        let channel = channel(address, connect_timeout)?;
+        self.nodes.push(Node { address: address.to_owned(), channel, avoided_until: None });
+        Ok(self.nodes.len() - 1)
+    }
+}
+
+fn channel(address: &str, connect_timeout: Duration) -> Result<Channel, ClientError> {
+    let invalid = || {
+        let message = format!("expected an endpoint to be HOST:PORT, but it is {address:?}");
+        ClientError::new(ErrorKind::Usage, "endpoint_invalid", message)
+    };
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|_| invalid())?;
+    let has_port = endpoint.uri().port_u16().is_some_and(|port| port != 0);
+    if !has_port || endpoint.uri().path() != "/" {
+        return Err(invalid());
+    }
+    Ok(endpoint
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .keep_alive_while_idle(true)
+        .connect_lazy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(endpoints: &[&str]) -> Result<Nodes, ClientError> {
+        let endpoints = endpoints.iter().map(|&address| address.to_owned()).collect();
+        Nodes::new(&ClientOptions { endpoints, ..ClientOptions::default() })
+    }
+
+    fn leader_is(address: &str) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        metadata.insert(LEADER, address.parse().expect("ASCII"));
+        metadata
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_failed_waits_until_the_others_failed_too() {
+        let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
+        assert_eq!(nodes.pick().position, 0);
+        nodes.mark_failed(0);
+        assert_eq!(nodes.pick().position, 1);
+        tokio::time::advance(AVOIDED_FOR / 2).await;
+        nodes.mark_failed(1);
+        assert_eq!(nodes.pick().position, 0, "it failed the longest time ago");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_leader_is_asked_first_unless_it_just_failed() {
+        let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
+        nodes.learn_leader(&leader_is("c:1"));
+        assert_eq!(nodes.pick().position, 2);
+        nodes.mark_failed(2);
+        nodes.learn_leader(&leader_is("c:1"));
+        assert_eq!(nodes.pick().position, 0, "a follower that lags still names the dead leader");
+        tokio::time::advance(AVOIDED_FOR).await;
+        assert_eq!(nodes.pick().position, 2);
+    }
+
+    #[tokio::test]
+    async fn endpoints_are_checked() {
+        for endpoint in ["", "localhost", "localhost:x", "a:1/path", "a:0", "a b:1"] {
+            let error = nodes(&[endpoint]).expect_err(endpoint);
+            assert_eq!(error.kind(), ErrorKind::Usage, "{endpoint}");
+        }
+        assert!(nodes(&[]).is_err());
+        assert!(nodes(&["[::1]:9000", "localhost:9000"]).is_ok());
+    }
+}

@@ -1,0 +1,116 @@
+//! What the client adds to requests: the namespace, and the id that makes a retry safe.
+
+use bytes::Bytes;
+use flotilla_api::v1;
+
+/// A fresh request id: 16 random bytes (design rule 9).
+///
+/// The client draws one for each request that has none; draw it yourself to repeat a request later.
+#[must_use]
+pub fn new_request_id() -> Bytes {
+    Bytes::copy_from_slice(&rand::random::<[u8; 16]>())
+}
+
+/// A request that the client completes before it sends it.
+pub(crate) trait Prepare {
+    /// Sets what the caller left open.
+    fn prepare(&mut self, namespace: &str);
+}
+
+/// Requests that act in a namespace.
+macro_rules! prepare_namespace {
+    ($($request:ident)*) => {$(
+        impl Prepare for v1::$request {
+            fn prepare(&mut self, namespace: &str) {
+                default_to(&mut self.namespace, namespace);
+            }
+        }
+    )*};
+}
+
+/// Requests that act in a namespace and have an id in the named field.
+macro_rules! prepare_namespace_and_id {
+    ($($request:ident . $id:ident)*) => {$(
+        impl Prepare for v1::$request {
+            fn prepare(&mut self, namespace: &str) {
+                default_to(&mut self.namespace, namespace);
+                if self.$id.is_empty() {
+                    self.$id = new_request_id();
+                }
+            }
+        }
+    )*};
+}
+
+prepare_namespace! {
+    ValidateWorkflowRequest
+    GetWorkflowRequest
+    ListWorkflowsRequest
+    GetRunRequest
+    ListRunsRequest
+    GetHistoryRequest
+    WatchRunRequest
+    GetActionRequest
+    ListActionsRequest
+    GetActionRunRequest
+    ListActionRunsRequest
+    RegisterRequest
+    HeartbeatRequest
+    ListWorkersRequest
+    GetWorkerRequest
+    CompleteRequest
+    FailRequest
+    TouchRequest
+}
+
+prepare_namespace_and_id! {
+    CreateWorkflowRequest.request_id
+    EnableWorkflowRequest.request_id
+    DisableWorkflowRequest.request_id
+    StartRunRequest.request_id
+    SignalRunRequest.request_id
+    CancelRunRequest.request_id
+    RegisterActionRequest.request_id
+    DeleteActionRequest.request_id
+    EnableActionRequest.request_id
+    DisableActionRequest.request_id
+    InvokeActionRequest.request_id
+    DrainRequest.request_id
+    DeregisterRequest.request_id
+    AwaitRequest.poll_id
+}
+
+impl Prepare for v1::GetStatusRequest {
+    fn prepare(&mut self, _namespace: &str) {}
+}
+
+fn default_to(field: &mut String, value: &str) {
+    if field.is_empty() {
+        value.clone_into(field);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_caller_set_is_kept() {
+        let mut request = v1::CancelRunRequest {
+            namespace: "mine".to_owned(),
+            request_id: Bytes::from_static(&[7; 16]),
+            ..v1::CancelRunRequest::default()
+        };
+        request.prepare("other");
+        assert_eq!(request.namespace, "mine");
+        assert_eq!(request.request_id, Bytes::from_static(&[7; 16]));
+    }
+
+    #[test]
+    fn what_the_caller_left_open_is_set() {
+        let mut request = v1::CancelRunRequest::default();
+        request.prepare("other");
+        assert_eq!(request.namespace, "other");
+        assert_eq!(request.request_id.len(), 16);
+    }
+}

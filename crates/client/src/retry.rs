@@ -1,0 +1,184 @@
+//! When a call tries again, and what it says when it gives up (design rule 9).
+
+use crate::backoff::Backoff;
+use crate::error::{ClientError, ErrorKind};
+use crate::failure::{Failure, Trace, Verdict};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The cluster remembers request ids for 10 minutes; retries stop at half of that.
+const REPEATED_FOR_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// Whether a call changes state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// It only reads: an answer that is lost is no loss.
+    Read,
+    /// It changes state: an answer that is lost leaves the outcome unknown.
+    Write,
+}
+
+/// The bounds of one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Whether it changes state.
+    pub(crate) intent: Intent,
+    /// How long it may take, retries included.
+    pub(crate) timeout: Duration,
+    /// How long it goes on while no node can be connected to.
+    pub(crate) unreachable_timeout: Duration,
+}
+
+/// One call's attempts.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    bounds: Bounds,
+    started: Instant,
+    attempts: usize,
+    backoff: Backoff,
+    was_connected: bool,
+    may_be_applied: bool,
+}
+
+impl Retry {
+    /// Begins now.
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            started: Instant::now(),
+            attempts: 0,
+            backoff: Backoff::default(),
+            was_connected: false,
+            may_be_applied: false,
+        }
+    }
+
+    /// When the caller stops waiting.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.started + self.bounds.timeout
+    }
+
+    /// What the caller is told when an attempt is still under way at the deadline.
+    pub(crate) fn timed_out(&mut self) -> ClientError {
+        self.may_be_applied = true;
+        let message = format!(
+            "expected an answer within {} ms, but none came",
+            self.bounds.timeout.as_millis()
+        );
+        self.give_up(ClientError::new(ErrorKind::Retryable, "timeout", message))
+    }
+
+    /// The delay before the next attempt, with `nodes` nodes to go through.
+    ///
+    /// # Errors
+    /// What the caller is told when there is no next attempt.
+    pub(crate) fn after(&mut self, failure: Failure, nodes: usize) -> Result<Duration, ClientError> {
+        let Verdict::Again { trace, delay } = failure.verdict else {
+            return Err(self.conclude(failure.error));
+        };
+        self.attempts += 1;
+        self.was_connected |= trace != Trace::Unsent;
+        self.may_be_applied |= trace == Trace::Unknown;
+        let delay = match delay {
+            Some(asked) => asked.max(self.backoff.next_delay()),
+            // Another node may serve at once.
+            None if self.attempts < nodes => Duration::ZERO,
+            None => self.backoff.next_delay(),
+        };
+        if Instant::now() + delay >= self.last_start() {
+            return Err(self.give_up(failure.error));
+        }
+        Ok(delay)
+    }
+
+    /// No attempt begins from here on.
+    fn last_start(&self) -> Instant {
+        let patience = if self.was_connected {
+            self.bounds.timeout.min(REPEATED_FOR_MAX)
+        } else {
+            self.bounds.timeout.min(self.bounds.unreachable_timeout)
+        };
+        self.started + patience
+    }
+
+    /// An answer that stands, or the server's own timeout.
+    fn conclude(&mut self, error: ClientError) -> ClientError {
+        if error.kind() != ErrorKind::Unknown {
+            return error;
+        }
+        self.may_be_applied = true;
+        self.give_up(error)
+    }
+
+    fn give_up(&self, error: ClientError) -> ClientError {
+        if self.may_be_applied && self.bounds.intent == Intent::Write {
+            return error.with_kind(ErrorKind::Unknown).with_hint(
+                "the outcome is unknown: look, or try again with the same idempotency key",
+            );
+        }
+        if self.was_connected || self.may_be_applied {
+            return error.with_kind(ErrorKind::Retryable);
+        }
+        error.with_kind(ErrorKind::CannotConnect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(intent: Intent) -> Retry {
+        Retry::new(Bounds {
+            intent,
+            timeout: Duration::from_secs(3600),
+            unreachable_timeout: Duration::from_secs(3),
+        })
+    }
+
+    fn failure(trace: Trace) -> Failure {
+        Failure {
+            error: ClientError::new(ErrorKind::Retryable, "no_leader", "expected a leader"),
+            verdict: Verdict::Again { trace, delay: None },
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_other_nodes_are_tried_at_once_and_then_after_a_delay() {
+        let mut retry = retry(Intent::Write);
+        assert_eq!(retry.after(failure(Trace::NotApplied), 3), Ok(Duration::ZERO));
+        assert_eq!(retry.after(failure(Trace::NotApplied), 3), Ok(Duration::ZERO));
+        assert!(retry.after(failure(Trace::NotApplied), 3).expect("goes on") > Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retries_stop_at_half_the_window_of_request_ids() {
+        let mut retry = retry(Intent::Write);
+        tokio::time::advance(REPEATED_FOR_MAX - Duration::from_secs(2)).await;
+        assert!(retry.after(failure(Trace::NotApplied), 1).is_ok());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let error = retry.after(failure(Trace::NotApplied), 1).expect_err("half the window is over");
+        assert_eq!(error.kind(), ErrorKind::Retryable);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_lost_answer_leaves_a_write_unknown_and_a_read_retryable() {
+        for (intent, kind) in
+            [(Intent::Write, ErrorKind::Unknown), (Intent::Read, ErrorKind::Retryable)]
+        {
+            let mut retry = retry(intent);
+            assert!(retry.after(failure(Trace::Unknown), 1).is_ok());
+            tokio::time::advance(REPEATED_FOR_MAX).await;
+            let error = retry.after(failure(Trace::Unsent), 1).expect_err("gives up");
+            assert_eq!(error.kind(), kind);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cluster_that_is_not_there_is_given_up_early() {
+        let mut retry = retry(Intent::Write);
+        assert!(retry.after(failure(Trace::Unsent), 1).is_ok());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        let error = retry.after(failure(Trace::Unsent), 1).expect_err("gives up");
+        assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    }
+}

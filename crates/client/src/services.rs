@@ -1,0 +1,115 @@
+//! Every unary call of the four services.
+
+use crate::call::REPLY_BYTES_MAX;
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::requests::Prepare;
+use crate::retry::Intent;
+use flotilla_api::v1;
+use flotilla_api::v1::action_service_client::ActionServiceClient;
+use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
+use flotilla_api::v1::worker_service_client::WorkerServiceClient;
+use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
+
+/// Makes a method for each call: `Intent method(Request) -> Reply = rpc;`.
+macro_rules! calls {
+    ($service:ident: $(
+        $(#[$doc:meta])*
+        $intent:ident $method:ident($request:ident) -> $reply:ident = $rpc:ident;
+    )*) => {
+        impl Client {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// [`ClientError`]; its kind says what to do about it.
+            pub async fn $method(
+                &self,
+                mut request: v1::$request,
+            ) -> Result<v1::$reply, ClientError> {
+                request.prepare(self.namespace());
+                self.call(Intent::$intent, request, |channel, request| async move {
+                    let client = $service::new(channel);
+                    client.max_decoding_message_size(REPLY_BYTES_MAX).$rpc(request).await
+                })
+                .await
+            }
+        )*}
+    };
+}
+
+calls! { WorkflowServiceClient:
+    /// Stores a definition (W5).
+    Write create_workflow(CreateWorkflowRequest) -> CreateWorkflowResponse = create_workflow;
+    /// Validates a definition against what is registered (W6).
+    Read validate_workflow(ValidateWorkflowRequest) -> ValidateWorkflowResponse = validate_workflow;
+    /// Reads one definition.
+    Read get_workflow(GetWorkflowRequest) -> Workflow = get_workflow;
+    /// Reads a page of workflows.
+    Read list_workflows(ListWorkflowsRequest) -> ListWorkflowsResponse = list_workflows;
+    /// Lets runs start again (W42).
+    Write enable_workflow(EnableWorkflowRequest) -> EnableWorkflowResponse = enable_workflow;
+    /// Refuses new starts (W42).
+    Write disable_workflow(DisableWorkflowRequest) -> DisableWorkflowResponse = disable_workflow;
+    /// Starts a run (W20).
+    Write start_run(StartRunRequest) -> StartRunResponse = start_run;
+    /// Reads a run.
+    Read get_run(GetRunRequest) -> Run = get_run;
+    /// Reads a page of runs, newest first (W22).
+    Read list_runs(ListRunsRequest) -> ListRunsResponse = list_runs;
+    /// Reads a part of a run's history (W23).
+    Read get_history(GetHistoryRequest) -> GetHistoryResponse = get_history;
+    /// Delivers a signal (W19).
+    Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
+    /// Cancels a run and its children (W18).
+    Write cancel_run(CancelRunRequest) -> CancelRunResponse = cancel_run;
+}
+
+calls! { ActionServiceClient:
+    /// Registers an action or replaces its fields (A1).
+    Write register_action(RegisterActionRequest) -> RegisterActionResponse = register_action;
+    /// Reads one action.
+    Read get_action(GetActionRequest) -> Action = get_action;
+    /// Reads a page of actions.
+    Read list_actions(ListActionsRequest) -> ListActionsResponse = list_actions;
+    /// Deletes an action (A1).
+    Write delete_action(DeleteActionRequest) -> DeleteActionResponse = delete_action;
+    /// Lets an action be invoked again.
+    Write enable_action(EnableActionRequest) -> EnableActionResponse = enable_action;
+    /// Refuses invocations of an action.
+    Write disable_action(DisableActionRequest) -> DisableActionResponse = disable_action;
+    /// Starts an action run outside any workflow (A2). With `wait`, it answers when the action run
+    /// has ended or shortly before the client's timeout.
+    Write invoke_action(InvokeActionRequest) -> InvokeActionResponse = invoke_action;
+    /// Reads an action run, with `wait_ms` when it has ended; the client's timeout must be longer.
+    Read get_action_run(GetActionRunRequest) -> ActionRun = get_action_run;
+    /// Reads a page of an action's runs, newest first.
+    Read list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse = list_action_runs;
+}
+
+calls! { WorkerServiceClient:
+    /// Enters a worker into the registry (A20). [`Worker`](crate::Worker) does it by itself.
+    Write register_worker(RegisterRequest) -> RegisterResponse = register;
+    /// Keeps a worker healthy (A20).
+    Write heartbeat_worker(HeartbeatRequest) -> HeartbeatResponse = heartbeat;
+    /// Lets a worker finish what it has and gives it nothing new (A21).
+    Write drain_worker(DrainRequest) -> DrainResponse = drain;
+    /// Removes a worker from the registry.
+    Write deregister_worker(DeregisterRequest) -> DeregisterResponse = deregister;
+    /// Reads a page of workers.
+    Read list_workers(ListWorkersRequest) -> ListWorkersResponse = list_workers;
+    /// Reads one worker.
+    Read get_worker(GetWorkerRequest) -> WorkerRecord = get_worker;
+    /// Waits for tasks (A22); the client's timeout must be longer than the wait.
+    Write await_tasks(AwaitRequest) -> AwaitResponse = r#await;
+    /// Ends tasks with outcomes (A4).
+    Write complete_tasks(CompleteRequest) -> CompleteResponse = complete;
+    /// Ends tasks with errors (A5).
+    Write fail_tasks(FailRequest) -> FailResponse = fail;
+    /// Extends leases (A4).
+    Write touch_tasks(TouchRequest) -> TouchResponse = touch;
+}
+
+calls! { ClusterServiceClient:
+    /// Reads the cluster's status as the node that answers sees it.
+    Read get_status(GetStatusRequest) -> ClusterStatus = get_status;
+}

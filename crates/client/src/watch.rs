@@ -1,0 +1,150 @@
+//! Watching a run through lost connections.
+
+use crate::backoff::Backoff;
+use crate::call::{Opened, REPLY_BYTES_MAX};
+use crate::client::Client;
+use crate::error::{ClientError, ErrorKind};
+use crate::failure::Verdict;
+use crate::requests::Prepare;
+use flotilla_api::v1;
+use flotilla_api::v1::watch_run_response::Update;
+use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
+use futures::stream::{BoxStream, StreamExt, try_unfold};
+use tokio::time::{Instant, sleep};
+use tonic::Streaming;
+
+/// One thing that was seen of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WatchUpdate {
+    /// The next event of its history.
+    Event(v1::Event),
+    /// Its status, whenever it differs from the one before.
+    Status(v1::RunStatusChange),
+}
+
+impl WatchUpdate {
+    /// Whether it is the last one: the run has ended.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Event(_) => false,
+            Self::Status(status) => status.terminal.is_some(),
+        }
+    }
+}
+
+impl Client {
+    /// A run's events after `after_seq` and its statuses, as they come, until the run has ended.
+    ///
+    /// When the connection is lost it goes on where it stopped, at another node if need be: no event
+    /// is lost or repeated. It ends with an error when the run is not there, or when no node
+    /// serves for as long as the client's timeout.
+    #[must_use]
+    pub fn watch_run(
+        &self,
+        mut request: v1::WatchRunRequest,
+    ) -> BoxStream<'static, Result<WatchUpdate, ClientError>> {
+        request.prepare(self.namespace());
+        let watch = Watch {
+            client: self.clone(),
+            request,
+            stream: None,
+            status: None,
+            progressed: Instant::now(),
+            backoff: Backoff::default(),
+        };
+        try_unfold(watch, |mut watch| async move {
+            Ok(watch.next().await?.map(|update| (update, watch)))
+        })
+        .boxed()
+    }
+}
+
+struct Watch {
+    client: Client,
+    /// Invariant: `after_seq` is the last event that was passed on.
+    request: v1::WatchRunRequest,
+    stream: Option<Opened<Streaming<v1::WatchRunResponse>>>,
+    /// The last status that was passed on.
+    status: Option<v1::RunStatusChange>,
+    /// When the last message came.
+    progressed: Instant,
+    backoff: Backoff,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Result<Option<WatchUpdate>, ClientError> {
+        if self.status.as_ref().is_some_and(|status| status.terminal.is_some()) {
+            return Ok(None);
+        }
+        loop {
+            let stream = self.stream().await?;
+            match stream.answer.message().await {
+                Ok(Some(response)) => {
+                    self.progressed = Instant::now();
+                    self.backoff.reset();
+                    if let Some(update) = response.update.and_then(|update| self.admit(update)) {
+                        return Ok(Some(update));
+                    }
+                }
+                Ok(None) => {
+                    let message = "expected the run's end, but the stream ended before it";
+                    let error = ClientError::new(ErrorKind::Retryable, "stream_ended", message);
+                    self.lose(error).await?;
+                }
+                Err(status) => {
+                    let failure = self.client.note_failure(stream.position, &status);
+                    if failure.verdict == Verdict::Final {
+                        return Err(failure.error);
+                    }
+                    self.lose(failure.error).await?;
+                }
+            }
+        }
+    }
+
+    /// Passes on what was not passed on before.
+    fn admit(&mut self, update: Update) -> Option<WatchUpdate> {
+        match update {
+            Update::Event(event) if event.seq <= self.request.after_seq => None,
+            Update::Event(event) => {
+                self.request.after_seq = event.seq;
+                Some(WatchUpdate::Event(event))
+            }
+            Update::Status(status) if self.status.as_ref().is_some_and(|old| old.seq >= status.seq) => {
+                None
+            }
+            Update::Status(status) => {
+                self.status = Some(status.clone());
+                Some(WatchUpdate::Status(status))
+            }
+        }
+    }
+
+    async fn stream(
+        &mut self,
+    ) -> Result<&mut Opened<Streaming<v1::WatchRunResponse>>, ClientError> {
+        let stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => {
+                self.client
+                    .open(self.request.clone(), |channel, request| async move {
+                        let client = WorkflowServiceClient::new(channel);
+                        client.max_decoding_message_size(REPLY_BYTES_MAX).watch_run(request).await
+                    })
+                    .await?
+            }
+        };
+        Ok(self.stream.insert(stream))
+    }
+
+    /// Waits before the stream is opened again.
+    async fn lose(&mut self, error: ClientError) -> Result<(), ClientError> {
+        self.stream = None;
+        if self.progressed.elapsed() >= self.client.timeout() {
+            return Err(error);
+        }
+        sleep(self.backoff.next_delay()).await;
+        Ok(())
+    }
+}

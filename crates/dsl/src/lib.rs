@@ -1,0 +1,75 @@
+//! The workflow language: text to intermediate form, with diagnostics.
+//!
+//! [`parse`] turns the YAML or JSON text of a workflow into the engine's
+//! [`Definition`] and says everything that is wrong with it (rules W0–W6), with line and column.
+//! It works in two stages, and neither stops at the first finding:
+//!
+//! 1. `tree`: text to a tree of nodes that know their place. Everything that untrusted text can
+//!    do to a reader is bounded here: size, nesting, anchors, duplicate keys.
+//! 2. `read`: the tree to the definition, one module per block of the grammar.
+//!
+//! Beside it stand the two answers that the engine must not compute itself, since a library's
+//! version may change them (design rule 1): [`schema`] and [`cron`].
+
+pub mod cron;
+pub mod schema;
+
+mod code;
+mod finding;
+mod quote;
+mod read;
+mod reference;
+mod render;
+mod span;
+mod suggest;
+mod tree;
+
+pub use code::{Code, Severity};
+pub use finding::Finding;
+pub use reference::{Reference, ReferenceTarget, unregistered};
+pub use render::render;
+pub use span::Span;
+
+use flotilla_engine::definition::Definition;
+
+/// Findings that one text can have; what comes after is left out, warnings first.
+pub const FINDINGS_MAX: usize = 500;
+
+/// What a text came to.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The definition; `Some` if and only if no finding is an error.
+    pub definition: Option<Definition>,
+    /// Errors first, then warnings, each in document order; at most [`FINDINGS_MAX`].
+    pub findings: Vec<Finding>,
+    /// The actions and child workflows that the text names, in document order, for a server to
+    /// look up (E507).
+    pub references: Vec<Reference>,
+}
+
+impl Parsed {
+    /// Whether the definition is refused.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.definition.is_none()
+    }
+}
+
+/// Parses and validates a workflow definition: YAML or JSON, one document, at most 1 MiB (W1).
+#[must_use]
+pub fn parse(text: &str) -> Parsed {
+    let tree = tree::build(text);
+    let mut outcome = read::Outcome::default();
+    if let Some(root) = &tree.root {
+        outcome = read::document(root);
+    }
+    let mut findings = tree.findings;
+    findings.append(&mut outcome.findings);
+    findings.sort_by_key(|finding| (finding.severity(), finding.span, finding.code));
+    findings.truncate(FINDINGS_MAX);
+
+    let is_refused = findings.first().is_some_and(|first| first.severity() == Severity::Error);
+    let definition = outcome.definition.filter(|_| !is_refused);
+    debug_assert_eq!(definition.is_none(), is_refused, "a definition is refused for a reason only");
+    Parsed { definition, findings, references: outcome.references }
+}

@@ -1,0 +1,17 @@
+//! Showing pieces of a user's text in messages.
+
+/// What a message shows of a text at most, in characters.
+const SHOWN_CHARACTERS_MAX: usize = 64;
+
+/// The text in quotes, escaped, cut to a length that a message can bear.
+pub(crate) fn quote(text: &str) -> String {
+    format!("{:?}", cut(text))
+}
+
+/// The text cut to a length that a message can bear.
+pub(crate) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

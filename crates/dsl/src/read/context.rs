@@ -1,0 +1,53 @@
+//! What all readers of one document share.
+
+use super::names::Names;
+use crate::{Code, Finding, Reference, Severity, Span, suggest};
+
+/// Proof that an error has been reported: only [`Context::error`] makes one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reported(());
+
+/// Suggestions that are looked for in one document; each may compare a thousand words.
+const SUGGESTIONS_MAX: u32 = 100;
+
+/// The findings so far, and the names that the document defines.
+#[derive(Debug, Default)]
+pub(super) struct Context<'doc> {
+    pub(super) names: Names<'doc>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) references: Vec<Reference>,
+    suggestions_count: u32,
+}
+
+impl<'doc> Context<'doc> {
+    pub(super) fn error(&mut self, finding: Finding) -> Reported {
+        debug_assert_eq!(finding.severity(), Severity::Error);
+        self.findings.push(finding);
+        Reported(())
+    }
+
+    /// An error of E100, the code of everything without a code of its own.
+    pub(super) fn malformed(&mut self, span: Span, message: impl Into<String>) -> Reported {
+        self.error(Finding::new(Code::E100, span, message))
+    }
+
+    pub(super) fn warn(&mut self, finding: Finding) {
+        debug_assert_eq!(finding.severity(), Severity::Warning);
+        self.findings.push(finding);
+    }
+
+    /// The candidate that `word` was probably meant to be.
+    pub(super) fn nearest<'a>(&mut self, word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        if self.suggestions_count == SUGGESTIONS_MAX {
+            return None;
+        }
+        self.suggestions_count += 1;
+        suggest::nearest(word, candidates)
+    }
+
+    /// The step that `word` was probably meant to be.
+    pub(super) fn nearest_step(&mut self, word: &str) -> Option<&'doc str> {
+        let candidates: Vec<&'doc str> = self.names.steps().collect();
+        self.nearest(word, candidates.into_iter())
+    }
+}

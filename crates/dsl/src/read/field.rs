@@ -1,0 +1,196 @@
+//! One value with a name, and the types that it can be read as.
+
+use super::{Context, Fields, Reported, fields::join};
+use crate::{
+    Code, Finding, Span,
+    quote::quote,
+    tree::{Entry, Kind, Node, read_embedded_json},
+};
+use flotilla_engine::ids::NameInvalid;
+use std::borrow::Cow;
+
+/// The value of a key, or an item of a list.
+pub(super) struct Field<'doc> {
+    /// The key as written; empty for items.
+    pub(super) key: &'doc str,
+    /// Where the key stands; the item itself for items.
+    pub(super) key_span: Span,
+    /// Where the value is, such as `start.retry.max_attempts`.
+    pub(super) place: String,
+    pub(super) node: &'doc Node,
+}
+
+/// The bounds of a whole number, and the code to report outside them.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    min: i64,
+    max: i64,
+    code: Code,
+}
+
+/// The longest duration that a definition can name: a century, in milliseconds. The sum of a few
+/// of them and the time of day stays far from the end of 64 bits.
+const DURATION_MS_MAX: i64 = 100 * 366 * 24 * 3_600_000;
+
+impl Bounds {
+    pub(super) const fn new(min: i64, max: i64, code: Code) -> Self {
+        Self { min, max, code }
+    }
+
+    /// A count of at least `min`.
+    pub(super) const fn count(min: i64, code: Code) -> Self {
+        Self::new(min, i32::MAX as i64, code)
+    }
+
+    /// A duration in milliseconds of at least `min`.
+    pub(super) const fn duration(min: i64, code: Code) -> Self {
+        Self::new(min, DURATION_MS_MAX, code)
+    }
+}
+
+impl<'doc> Field<'doc> {
+    pub(super) fn of(place: &str, entry: &'doc Entry) -> Self {
+        Self { key: &entry.key, key_span: entry.key_span, place: join(place, &entry.key), node: &entry.value }
+    }
+
+    /// Where to point: at the value, or at the key of an empty one.
+    pub(super) fn span(&self) -> Span {
+        if self.node.kind == Kind::Null { self.key_span } else { self.node.span }
+    }
+
+    /// Reports that the value is not what was expected.
+    pub(super) fn mismatch(&self, code: Code, expected: &str, context: &mut Context<'doc>) -> Reported {
+        context.error(self.mismatch_finding(code, expected))
+    }
+
+    pub(super) fn mismatch_finding(&self, code: Code, expected: &str) -> Finding {
+        let message = format!("expected {} to be {expected}, but it is {}", self.place, self.node.describe());
+        Finding::new(code, self.span(), message)
+    }
+
+    /// A string. What YAML reads as another type must be quoted to be one.
+    pub(super) fn string(&self, context: &mut Context<'doc>) -> Result<&'doc str, Reported> {
+        let finding = self.mismatch_finding(Code::E100, "a string");
+        Err(context.error(match &self.node.kind {
+            Kind::String(text) => return Ok(text),
+            Kind::Number(text) => finding.hint(format!("quote it: {}", quote(text))),
+            Kind::Bool(value) => finding.hint(format!("quote it: \"{value}\"")),
+            _ => finding,
+        }))
+    }
+
+    pub(super) fn boolean(&self, context: &mut Context<'doc>) -> Result<bool, Reported> {
+        let finding = self.mismatch_finding(Code::E100, "true or false");
+        Err(context.error(match &self.node.kind {
+            Kind::Bool(value) => return Ok(*value),
+            Kind::String(_) => finding.hint("write true or false without quotes"),
+            _ => finding,
+        }))
+    }
+
+    /// A whole number within bounds.
+    pub(super) fn whole<T: TryFrom<i64>>(&self, bounds: Bounds, context: &mut Context<'doc>) -> Result<T, Reported> {
+        let text = match &self.node.kind {
+            Kind::Number(text) if is_whole(text) => text,
+            Kind::String(text) if is_whole(text) => {
+                let finding = self.mismatch_finding(Code::E100, "a whole number");
+                return Err(context.error(finding.hint("write it without quotes")));
+            }
+            _ => return Err(self.mismatch(Code::E100, "a whole number", context)),
+        };
+        let value = text.parse().ok().filter(|value| (bounds.min..=bounds.max).contains(value));
+        value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| {
+            self.mismatch(bounds.code, &format!("from {} to {}", bounds.min, bounds.max), context)
+        })
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&'static str, T)], context: &mut Context<'doc>) -> Result<T, Reported> {
+        self.word_as(words, Code::E100, context)
+    }
+
+    /// One of a few words, with the code to report for another.
+    pub(super) fn word_as<T: Copy>(
+        &self,
+        words: &[(&'static str, T)],
+        code: Code,
+        context: &mut Context<'doc>,
+    ) -> Result<T, Reported> {
+        if let Kind::String(text) = &self.node.kind {
+            if let Some((_, value)) = words.iter().find(|(word, _)| *word == &**text) {
+                return Ok(*value);
+            }
+        }
+        let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let finding = self.mismatch_finding(code, &format!("one of {}", list.join(", ")));
+        let nearest = match &self.node.kind {
+            Kind::String(text) => context.nearest(text, words.iter().map(|(word, _)| *word)),
+            _ => None,
+        };
+        Err(context.error(finding.suggest(nearest)))
+    }
+
+    /// A string that a name's constructor accepts.
+    pub(super) fn name<T>(
+        &self,
+        make: impl FnOnce(&'doc str) -> Result<T, NameInvalid>,
+        context: &mut Context<'doc>,
+    ) -> Result<T, Reported> {
+        let text = self.string(context)?;
+        make(text).map_err(|error| context.malformed(self.span(), error.to_string()))
+    }
+
+    /// A block with known keys.
+    pub(super) fn fields(&self, context: &mut Context<'doc>) -> Result<Fields<'doc>, Reported> {
+        match &self.node.kind {
+            Kind::Mapping(entries) => Ok(Fields::new(self.place.clone(), self.key_span, entries)),
+            _ => Err(self.mismatch(Code::E100, "a mapping", context)),
+        }
+    }
+
+    /// A mapping whose keys are names.
+    pub(super) fn entries(&self, context: &mut Context<'doc>) -> Result<Vec<Field<'doc>>, Reported> {
+        match &self.node.kind {
+            Kind::Mapping(entries) => Ok(entries.iter().map(|entry| Self::of(&self.place, entry)).collect()),
+            _ => Err(self.mismatch(Code::E100, "a mapping", context)),
+        }
+    }
+
+    pub(super) fn items(&self, context: &mut Context<'doc>) -> Result<Vec<Field<'doc>>, Reported> {
+        let Kind::Sequence(items) = &self.node.kind else {
+            return Err(self.mismatch(Code::E100, "a list", context));
+        };
+        let item = |(position, node): (usize, &'doc Node)| Self {
+            key: "",
+            key_span: node.span,
+            place: format!("{}[{position}]", self.place),
+            node,
+        };
+        Ok(items.iter().enumerate().map(item).collect())
+    }
+
+    /// A value given as YAML or as a string of JSON text (W0).
+    pub(super) fn json(&self, context: &mut Context<'doc>) -> Result<Cow<'doc, Node>, Reported> {
+        let Kind::String(text) = &self.node.kind else {
+            return Ok(Cow::Borrowed(self.node));
+        };
+        read_embedded_json(text, self.node.span).map(Cow::Owned).map_err(|error| {
+            let message = format!("expected {} to be JSON text, but it is not: {error}", self.place);
+            context.malformed(self.span(), message)
+        })
+    }
+}
+
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The value of an optional key, or its default.
+pub(super) fn or_default<'doc, T>(
+    field: Option<Field<'doc>>,
+    default: T,
+    read: impl FnOnce(Field<'doc>) -> Result<T, Reported>,
+) -> Result<T, Reported> {
+    field.map_or(Ok(default), read)
+}

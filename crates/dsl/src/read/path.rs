@@ -1,0 +1,130 @@
+//! Paths such as `$.steps.charge.output.items[0].price` (W15).
+
+use super::{Context, Reported};
+use crate::{Code, Finding, Span, quote::quote};
+use flotilla_engine::definition::{Path, Root, Segment};
+
+/// What a path begins with.
+const PREFIX: &str = "$.";
+
+/// Whether a string in a mapping is a path.
+pub(super) fn is_path(text: &str) -> bool {
+    text.starts_with(PREFIX)
+}
+
+/// Reads a path, with or without its `$.` (E508).
+pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<Path, Reported> {
+    let wrong = |why: &str| Finding::new(Code::E508, span, format!("bad path {}: {why}", quote(text)));
+    let segments = match segments(text.strip_prefix(PREFIX).unwrap_or(text)) {
+        Ok(segments) => segments,
+        Err(why) => return Err(context.error(wrong(&why))),
+    };
+    let names: Vec<&str> = segments.iter().map(segment_name).collect();
+    let (root, used) = match names.as_slice() {
+        ["input", ..] => (Root::Input, 1),
+        ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
+        ["steps", step, "outcome", ..] => (Root::StepOutcome(step_index(step, &wrong, context)?), 3),
+        ["steps", ..] => {
+            let finding = wrong("expected `$.steps.NAME.output` or `$.steps.NAME.outcome`");
+            return Err(context.error(finding));
+        }
+        ["flo", "run_id", ..] => (Root::RunId, 2),
+        ["flo", "timestamp", ..] => (Root::Timestamp, 2),
+        ["flo", ..] => return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`"))),
+        _ => {
+            let nearest = context.nearest(names.first().copied().unwrap_or_default(), ["input", "steps", "flo"].into_iter());
+            let finding = wrong("expected it to begin with `$.input`, `$.steps` or `$.flo`");
+            return Err(context.error(finding.suggest(nearest)));
+        }
+    };
+    let has_fields = matches!(root, Root::Input | Root::StepOutput(_));
+    if !has_fields && segments.len() > used {
+        return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
+    }
+    Ok(Path { root, segments: segments.into_iter().skip(used).collect() })
+}
+
+fn step_index(
+    name: &str,
+    wrong: &impl Fn(&str) -> Finding,
+    context: &mut Context<'_>,
+) -> Result<flotilla_engine::definition::StepIndex, Reported> {
+    if let Some(step) = context.names.step(name) {
+        return Ok(step);
+    }
+    let nearest = context.nearest_step(name);
+    Err(context.error(wrong(&format!("there is no step {}", quote(name))).suggest(nearest)))
+}
+
+fn segment_name(segment: &Segment) -> &str {
+    match segment {
+        Segment::Field(name) => name,
+        Segment::Index(_) => "[]",
+    }
+}
+
+/// Splits `a.b[0].c`; the error says why it cannot.
+pub(super) fn segments(text: &str) -> Result<Vec<Segment>, String> {
+    let mut segments = Vec::new();
+    for (position, piece) in text.split('.').enumerate() {
+        let (name, mut rest) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
+        if name.is_empty() {
+            return Err(format!("expected a field name at position {} of it", position + 1));
+        }
+        if let Some(character) = name.chars().find(|c| is_forbidden(*c)) {
+            return Err(format!("expected a field name, but {} holds {character:?}", quote(name)));
+        }
+        segments.push(Segment::Field(name.to_owned()));
+        while !rest.is_empty() {
+            let index = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+            let (index, after) = index.ok_or_else(|| format!("expected `[index]`, but found {}", quote(rest)))?;
+            let is_digits = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+            let number = index.parse().ok().filter(|_| is_digits);
+            let number = number.ok_or_else(|| format!("expected a whole number in `[]`, but found {}", quote(index)))?;
+            segments.push(Segment::Index(number));
+            rest = after;
+        }
+    }
+    Ok(segments)
+}
+
+/// Prose that happens to begin like a path must not become one that is silently null.
+fn is_forbidden(character: char) -> bool {
+    character.is_whitespace() || character.is_control() || "]{}$\"'".contains(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match segments(text) {
+            Err(why) => why,
+            Ok(segments) => segments
+                .iter()
+                .map(|segment| match segment {
+                    Segment::Field(name) => format!(".{name}"),
+                    Segment::Index(index) => format!("[{index}]"),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn fields_and_indexes_are_told_apart() {
+        assert_eq!(shown("input.items[0][12].price-net"), ".input.items[0][12].price-net");
+        assert_eq!(shown("input.größe"), ".input.größe");
+    }
+
+    #[test]
+    fn what_is_no_path_is_explained() {
+        assert_eq!(shown("input..a"), "expected a field name at position 2 of it");
+        assert_eq!(shown("input."), "expected a field name at position 2 of it");
+        assert_eq!(shown("input.a[x]"), "expected a whole number in `[]`, but found \"x\"");
+        assert_eq!(shown("input.a[1"), "expected `[index]`, but found \"[1\"");
+        assert_eq!(shown("input.a[1]b"), "expected `[index]`, but found \"b\"");
+        assert_eq!(shown("input.a[4294967296]"), "expected a whole number in `[]`, but found \"4294967296\"");
+        assert_eq!(shown("50 discount"), "expected a field name, but \"50 discount\" holds ' '");
+        assert_eq!(shown(""), "expected a field name at position 1 of it");
+    }
+}

@@ -1,0 +1,43 @@
+//! What a definition refers to outside itself (E507).
+
+use crate::{Code, Finding, Span};
+use flotilla_engine::ids::{ActionName, WorkflowName, WorkflowVersion};
+
+/// A target outside the definition, which only a server can look up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// What is referred to.
+    pub target: ReferenceTarget,
+    /// Where the definition names it.
+    pub span: Span,
+}
+
+/// The kinds of targets outside a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReferenceTarget {
+    /// `@actions/NAME`, of a step or an executor.
+    Action(ActionName),
+    /// `@workflow/NAME[:VERSION]`
+    Workflow {
+        /// The child's workflow.
+        name: WorkflowName,
+        /// The version wanted; `None` is the latest (W5).
+        version: Option<WorkflowVersion>,
+    },
+}
+
+/// The warning for a reference that the server does not know (E507).
+#[must_use]
+pub fn unregistered(reference: &Reference) -> Finding {
+    let message = match &reference.target {
+        ReferenceTarget::Action(name) => format!("action \"{name}\" is not registered yet"),
+        ReferenceTarget::Workflow { name, version: None } => {
+            format!("workflow \"{name}\" is not created yet")
+        }
+        ReferenceTarget::Workflow { name, version: Some(version) } => {
+            format!("workflow \"{name}\" is not created yet in version \"{version}\"")
+        }
+    };
+    Finding::new(Code::E507, reference.span, message)
+        .hint("until it is, the step's outcome is `target_not_found`")
+}

@@ -1,0 +1,58 @@
+//! From byte offsets of a text to lines and columns.
+
+use crate::Span;
+
+/// Finds the places of offsets that are asked for in ascending order, in one pass over the text.
+pub(crate) struct Locator<'text> {
+    text: &'text str,
+    /// How far the text is counted; `line` and `column` are the place there.
+    offset: usize,
+    line: usize,
+    column: usize,
+    /// The place of everything, when the text stands nowhere as it is.
+    fixed: Option<Span>,
+}
+
+impl<'text> Locator<'text> {
+    /// Places in a whole document.
+    pub(super) fn new(text: &'text str) -> Self {
+        Self { text, offset: 0, line: 1, column: 1, fixed: None }
+    }
+
+    /// Places in a text that a scalar at `span` holds.
+    ///
+    /// They are exact when the scalar stands on one line with its characters as they are, quotes
+    /// aside; folded or escaped, every place is the scalar's.
+    pub(super) fn within(text: &'text str, span: Span) -> Self {
+        let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+        let (quotes, fixed) = match span.length.checked_sub(length) {
+            Some(0) => (0, None),
+            Some(2) => (1, None),
+            _ => (0, Some(span)),
+        };
+        let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+        Self { text, offset: 0, line: number(span.line), column: number(span.column) + quotes, fixed }
+    }
+
+    /// The place of the `length` bytes at `offset`, which is not before the last one asked for.
+    pub(super) fn span(&mut self, offset: usize, length: usize) -> Span {
+        if let Some(span) = self.fixed {
+            return span;
+        }
+        let offset = offset.min(self.text.len());
+        let mut before = self.text.get(self.offset..offset).unwrap_or_default().chars().peekable();
+        while let Some(character) = before.next() {
+            let is_break = character == '\n' || (character == '\r' && before.peek() != Some(&'\n'));
+            if is_break {
+                self.line += 1;
+                self.column = 1;
+            } else {
+                self.column += 1;
+            }
+        }
+        self.offset = self.offset.max(offset);
+        let own = self.text.get(offset..offset.saturating_add(length)).unwrap_or_default();
+        let own_line = own.split(['\n', '\r']).next().unwrap_or_default();
+        Span::new(self.line, self.column, own_line.chars().count())
+    }
+}

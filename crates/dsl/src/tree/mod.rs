@@ -1,0 +1,79 @@
+//! Text to a tree of nodes that know their place (W1).
+//!
+//! Why a tree of our own: a decoder into Rust types stops at the first error and forgets where
+//! things stood. Here `saphyr-parser` finds the structure and the places, `serde_yaml` decides
+//! what a plain scalar is (`scalar`), `serde_json` reads JSON (`json`), and the bounds of W1 are
+//! kept while the tree grows: nothing is built first and measured later.
+
+mod builder;
+mod json;
+mod json_text;
+mod locator;
+mod node;
+mod scalar;
+
+pub(crate) use json::{JsonInvalid, read as read_json};
+pub(crate) use json_text::{Output, compact, quoted, write};
+pub(crate) use node::{Entry, Kind, Node};
+
+use crate::{Code, Finding, Span};
+use flotilla_engine::limits;
+use locator::Locator;
+
+/// Mappings and lists within each other (W1).
+pub(crate) const NESTING_MAX: usize = 64;
+/// What aliases may add to the text, in bytes (W1).
+const EXPANSION_BYTES_MAX: usize = 1 << 20;
+
+/// What became of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// The document; `None` when the findings say why there is none.
+    pub(crate) root: Option<Node>,
+    /// What is wrong with the text as such; all errors of E100, E105 and E107.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Tree {
+    fn refused(finding: Finding) -> Self {
+        Self { root: None, findings: vec![finding] }
+    }
+}
+
+/// Reads one document of YAML or JSON.
+pub(crate) fn build(text: &str) -> Tree {
+    if text.len() > limits::DEFINITION_BYTES_MAX {
+        let message = format!(
+            "expected the definition to be at most {} bytes, but it is {}",
+            limits::DEFINITION_BYTES_MAX,
+            text.len()
+        );
+        return Tree::refused(Finding::new(Code::E100, Span::START, message));
+    }
+    let is_forbidden = |character: char| character.is_control() && !"\t\r\n\u{85}".contains(character);
+    if let Some((offset, character)) = text.char_indices().find(|(_, c)| is_forbidden(*c)) {
+        let span = Locator::new(text).span(offset, 1);
+        let message = format!("expected text, but found the control character U+{:04X}", u32::from(character));
+        return Tree::refused(Finding::new(Code::E100, span, message));
+    }
+    let mut tree = builder::build(text);
+    if tree.root.is_none() {
+        // Strict JSON is not quite a subset of YAML: escaped surrogate pairs are JSON only.
+        if let Some(root) = json_document(text) {
+            tree = Tree { root: Some(root), findings: Vec::new() };
+        }
+    }
+    tree
+}
+
+fn json_document(text: &str) -> Option<Node> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    read_json(text, Locator::new(text)).ok()
+}
+
+/// Reads the JSON text that a string node holds.
+pub(crate) fn read_embedded_json(text: &str, span: Span) -> Result<Node, JsonInvalid> {
+    read_json(text, Locator::within(text, span))
+}

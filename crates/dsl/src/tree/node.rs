@@ -1,0 +1,49 @@
+//! The nodes of a document.
+
+use crate::{Span, quote::quote};
+use std::rc::Rc;
+
+/// A value and where it stands.
+///
+/// Children are shared, so that an alias costs nothing however much it repeats; the builder still
+/// counts what it repeats, since readers walk all of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+}
+
+/// What a node is: the value model of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    /// Invariant: a JSON number, kept as text so that no digit is lost.
+    Number(Rc<str>),
+    String(Rc<str>),
+    Sequence(Rc<[Node]>),
+    /// Invariant: keys are unique.
+    Mapping(Rc<[Entry]>),
+}
+
+/// One line of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: Rc<str>,
+    pub(crate) key_span: Span,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// The node in words, for `expected …, but it is …`.
+    pub(crate) fn describe(&self) -> String {
+        match &self.kind {
+            Kind::Null => "empty".to_owned(),
+            Kind::Bool(value) => format!("the boolean {value}"),
+            Kind::Number(text) => format!("the number {}", crate::quote::cut(text)),
+            Kind::String(text) => format!("the string {}", quote(text)),
+            Kind::Sequence(_) => "a list".to_owned(),
+            Kind::Mapping(_) => "a mapping".to_owned(),
+        }
+    }
+}

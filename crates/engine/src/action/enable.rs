@@ -1,0 +1,54 @@
+//! Enabling, disabling and deleting an action (A1).
+
+use crate::ids::{ActionName, Namespace};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::tables::{ActionRecord, Actions, Modules};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Enables or disables an action; a step that runs a disabled one ends `target_disabled`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetActionEnabled {
+    /// The action.
+    pub name: ActionName,
+    /// Whether it may be run from now on.
+    pub is_enabled: bool,
+}
+
+/// Deletes an action. Deleting what is not there is no error; open action runs go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteAction {
+    /// The action.
+    pub name: ActionName,
+}
+
+impl SetActionEnabled {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.name.clone());
+        let action = turn
+            .get::<Actions>(&key)?
+            .ok_or_else(|| Rejection::ActionNotFound(self.name.clone()))?;
+        if action.is_enabled != self.is_enabled {
+            let (is_enabled, updated_at_ms) = (self.is_enabled, turn.now_ms());
+            let changed = ActionRecord {
+                is_enabled,
+                updated_at_ms,
+                ..(*action).clone()
+            };
+            turn.put::<Actions>(&key, changed);
+        }
+        Ok(Reply::Done)
+    }
+}
+
+impl DeleteAction {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.name.clone());
+        if turn.get::<Actions>(&key)?.is_some() {
+            turn.delete::<Actions>(&key);
+            turn.delete::<Modules>(&key);
+        }
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,102 @@
+//! Registering an action (A1).
+
+use crate::ids::{ActionName, Namespace};
+use crate::reply::Reply;
+use crate::tables::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Registers an action; replaces all fields of one that is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterAction {
+    /// Its name.
+    pub name: ActionName,
+    /// Who runs it.
+    pub kind: ActionKind,
+    /// The module of a WASM action, inspected before proposal.
+    pub module: Option<Vec<u8>>,
+    /// The lease of a task, in milliseconds.
+    pub timeout_ms: u64,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    /// The delay before the first retry, in milliseconds.
+    pub retry_delay_ms: u64,
+    /// Free text for people.
+    pub description: Option<String>,
+    /// Whether one that is there is left as it is: SDKs register only what is missing.
+    pub is_only_if_missing: bool,
+}
+
+impl RegisterAction {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.name.clone());
+        let existing = turn.get::<Actions>(&key)?;
+        let now_ms = turn.now_ms();
+        let Some(existing) = existing else {
+            let record = self.record(1, true, now_ms);
+            turn.put::<Actions>(
+                &key,
+                ActionRecord {
+                    created_at_ms: now_ms,
+                    ..record
+                },
+            );
+            self.put_module(turn, namespace);
+            return Ok(Reply::ActionRegistered {
+                version: 1,
+                is_changed: true,
+            });
+        };
+        let same = ActionRecord {
+            created_at_ms: existing.created_at_ms,
+            updated_at_ms: existing.updated_at_ms,
+            ..self.record(existing.version, existing.is_enabled, now_ms)
+        };
+        if self.is_only_if_missing || same == *existing {
+            return Ok(Reply::ActionRegistered {
+                version: existing.version,
+                is_changed: false,
+            });
+        }
+        let version = existing.version + 1;
+        let changed = ActionRecord {
+            version,
+            updated_at_ms: now_ms,
+            ..same
+        };
+        turn.put::<Actions>(&key, changed);
+        self.put_module(turn, namespace);
+        Ok(Reply::ActionRegistered {
+            version,
+            is_changed: true,
+        })
+    }
+
+    fn record(&self, version: u32, is_enabled: bool, now_ms: u64) -> ActionRecord {
+        ActionRecord {
+            kind: self.kind.clone(),
+            timeout_ms: self.timeout_ms,
+            max_retries: self.max_retries,
+            retry_delay_ms: self.retry_delay_ms,
+            description: self.description.clone(),
+            version,
+            is_enabled,
+            created_at_ms: now_ms,
+            updated_at_ms: now_ms,
+        }
+    }
+
+    fn put_module(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) {
+        let key = (namespace.clone(), self.name.clone());
+        match (&self.kind, &self.module) {
+            (ActionKind::Wasm { digest, .. }, Some(bytes)) => {
+                let module = ModuleRecord {
+                    digest: *digest,
+                    bytes: bytes.clone(),
+                };
+                turn.put::<Modules>(&key, module);
+            }
+            (ActionKind::Wasm { .. } | ActionKind::User, _) => turn.delete::<Modules>(&key),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The persisted encoding: a format tag, then bincode (design rule 12).
+//!
+//! What is encoded are enums of versions (`V1(…)`), so a released variant is never edited; the tag
+//! leaves room to change the encoding itself.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The tag of the only format so far: bincode 2, its `standard` configuration.
+const FORMAT_BINCODE: u8 = 1;
+
+/// Bytes that cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// No bytes at all.
+    #[error("expected a format tag, but the record is empty")]
+    Empty,
+    /// A tag that this version does not know.
+    #[error("expected format {FORMAT_BINCODE}, but found {0}: written by a newer version?")]
+    FormatUnknown(u8),
+    /// The rest does not fit the type.
+    #[error("expected a record of this version, but {0}")]
+    Malformed(#[from] bincode::error::DecodeError),
+    /// Bytes are left over.
+    #[error("expected the record to end after {expected} bytes, but it has {found}")]
+    TooLong {
+        /// Where decoding ended.
+        expected: usize,
+        /// The length of the record.
+        found: usize,
+    },
+}
+
+/// Encodes a value behind the format tag.
+///
+/// # Panics
+/// Never for our own types: they hold nothing that serde's bincode form refuses.
+#[must_use]
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = vec![FORMAT_BINCODE];
+    bincode::serde::encode_into_std_write(value, &mut bytes, bincode::config::standard())
+        .expect("our types hold only what bincode encodes, and a Vec takes every byte");
+    bytes
+}
+
+/// Decodes what [`encode`] wrote.
+///
+/// # Errors
+/// [`DecodeError`] for bytes of another format or shape.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let (tag, body) = bytes.split_first().ok_or(DecodeError::Empty)?;
+    if *tag != FORMAT_BINCODE {
+        return Err(DecodeError::FormatUnknown(*tag));
+    }
+    let (value, read) = bincode::serde::decode_from_slice(body, bincode::config::standard())?;
+    if read != body.len() {
+        return Err(DecodeError::TooLong {
+            expected: read + 1,
+            found: bytes.len(),
+        });
+    }
+    Ok(value)
+}
+
+/// A 64-bit fingerprint of bytes (FNV-1a): tells a repeated request from one that reuses its id.
+///
+/// Not for adversaries; it only has to be the same in every build.
+#[must_use]
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_survives_the_round_trip() {
+        let value = (7_u64, "text".to_owned(), vec![1_u8, 2, 3]);
+        let decoded: (u64, String, Vec<u8>) = decode(&encode(&value)).expect("just encoded");
+        assert_eq!(decoded, value);
+    }
+
+    #[test]
+    fn foreign_short_and_long_bytes_are_refused() {
+        assert!(matches!(decode::<u64>(&[]), Err(DecodeError::Empty)));
+        assert!(matches!(
+            decode::<u64>(&[9, 1]),
+            Err(DecodeError::FormatUnknown(9))
+        ));
+        assert!(matches!(
+            decode::<u64>(&[1]),
+            Err(DecodeError::Malformed(_))
+        ));
+        assert!(matches!(
+            decode::<u64>(&[1, 1, 1]),
+            Err(DecodeError::TooLong { .. })
+        ));
+    }
+}

@@ -1,0 +1,187 @@
+//! Requests to change state, as the log carries them.
+
+use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
+use crate::codec::{self, DecodeError};
+use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
+use crate::leadership::BeginTerm;
+use crate::request::{RequestId, SweepRequests};
+use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
+use crate::task::{AssignTasks, CompleteTask, FailTask, TouchTask};
+use crate::timer::FireTimer;
+use crate::worker::{
+    DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
+};
+use crate::workflow::{CreateDefinition, SetWorkflowEnabled};
+use serde::{Deserialize, Serialize};
+
+/// A request to change state; it ends in a reply or a rejection, never in silence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Makes a retry safe where the command has no natural key (design rule 9).
+    pub request_id: Option<RequestId>,
+    /// Where it acts.
+    pub namespace: Namespace,
+    /// What it asks for.
+    pub body: Body,
+}
+
+/// What a command asks for. Variants are appended, never reordered (design rule 12).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body {
+    /// Stores a workflow definition (W5).
+    CreateDefinition(Box<CreateDefinition>),
+    /// Enables or disables a workflow (W42).
+    SetWorkflowEnabled(SetWorkflowEnabled),
+    /// Starts a run (W20).
+    StartRun(StartRun),
+    /// Delivers a signal (W19).
+    SignalRun(SignalRun),
+    /// Cancels a run (W18).
+    CancelRun(CancelRun),
+    /// Answers whether a child's input satisfies its schema (W4).
+    DecideChildInput(DecideChildInput),
+    /// Registers an action (A1).
+    RegisterAction(Box<RegisterAction>),
+    /// Deletes an action (A1).
+    DeleteAction(DeleteAction),
+    /// Enables or disables an action (A1).
+    SetActionEnabled(SetActionEnabled),
+    /// Starts an action run outside any workflow (A2).
+    InvokeAction(InvokeAction),
+    /// Ends a task with an outcome (A4).
+    CompleteTask(CompleteTask),
+    /// Ends a task with an error (A5).
+    FailTask(FailTask),
+    /// Extends a task's lease (A4).
+    TouchTask(TouchTask),
+    /// Gives ready tasks to the entry's offers (design rule 3).
+    AssignTasks(AssignTasks),
+    /// Registers a worker (A20).
+    RegisterWorker(Box<RegisterWorker>),
+    /// Keeps a worker healthy (A20).
+    HeartbeatWorker(HeartbeatWorker),
+    /// Begins a worker's drain (A21).
+    DrainWorker(DrainWorker),
+    /// Removes a worker (A20).
+    DeregisterWorker(DeregisterWorker),
+    /// Frees the leases of a worker that is known to be gone (A4).
+    ReleaseWorker(ReleaseWorker),
+    /// Fires one due timer (design rule 6).
+    FireTimer(FireTimer),
+    /// Marks the beginning of a leader's term (A4).
+    BeginTerm(BeginTerm),
+    /// Forgets old request ids (design rule 9).
+    SweepRequests(SweepRequests),
+}
+
+/// How a command is admitted when the queue is long (design rule 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// New work: refused first.
+    Intake,
+    /// What lets open work end: has reserved room.
+    Progress,
+}
+
+/// Whose command it is: what a panic quarantines (design rule 10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A run by its id.
+    Run(RunId),
+    /// A run by its number.
+    RunNumber(RunNumber),
+    /// The run that an action run belongs to, or the action run itself.
+    ActionRun(ActionRunNumber),
+    /// A timer.
+    Timer(crate::tables::TimerKey),
+    /// A worker.
+    Worker(WorkerId),
+    /// Nothing that could be set aside.
+    Nothing,
+}
+
+impl Command {
+    /// A command without a request id.
+    #[must_use]
+    pub fn new(namespace: Namespace, body: Body) -> Self {
+        Self {
+            request_id: None,
+            namespace,
+            body,
+        }
+    }
+
+    /// The form in which a command travels to the leader.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+
+    /// Reads the travelling form.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for other bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        codec::decode(bytes)
+    }
+}
+
+impl Body {
+    /// How the command is admitted.
+    #[must_use]
+    pub fn admission(&self) -> Admission {
+        match self {
+            Self::CreateDefinition(_)
+            | Self::StartRun(_)
+            | Self::RegisterAction(_)
+            | Self::InvokeAction(_) => Admission::Intake,
+            Self::SetWorkflowEnabled(_)
+            | Self::SignalRun(_)
+            | Self::CancelRun(_)
+            | Self::DecideChildInput(_)
+            | Self::DeleteAction(_)
+            | Self::SetActionEnabled(_)
+            | Self::CompleteTask(_)
+            | Self::FailTask(_)
+            | Self::TouchTask(_)
+            | Self::AssignTasks(_)
+            | Self::RegisterWorker(_)
+            | Self::HeartbeatWorker(_)
+            | Self::DrainWorker(_)
+            | Self::DeregisterWorker(_)
+            | Self::ReleaseWorker(_)
+            | Self::FireTimer(_)
+            | Self::BeginTerm(_)
+            | Self::SweepRequests(_) => Admission::Progress,
+        }
+    }
+
+    /// What a panic in this command sets aside.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::SignalRun(signal) => Subject::Run(signal.run_id.clone()),
+            Self::CancelRun(cancel) => Subject::Run(cancel.run_id.clone()),
+            Self::DecideChildInput(decision) => Subject::RunNumber(decision.parent),
+            Self::CompleteTask(complete) => Subject::ActionRun(complete.token.action_run),
+            Self::FailTask(fail) => Subject::ActionRun(fail.token.action_run),
+            Self::TouchTask(touch) => Subject::ActionRun(touch.token.action_run),
+            Self::FireTimer(fire) => Subject::Timer(fire.timer),
+            Self::HeartbeatWorker(heartbeat) => Subject::Worker(heartbeat.worker_id.clone()),
+            Self::ReleaseWorker(release) => Subject::Worker(release.worker_id.clone()),
+            Self::CreateDefinition(_)
+            | Self::SetWorkflowEnabled(_)
+            | Self::StartRun(_)
+            | Self::RegisterAction(_)
+            | Self::DeleteAction(_)
+            | Self::SetActionEnabled(_)
+            | Self::InvokeAction(_)
+            | Self::AssignTasks(_)
+            | Self::RegisterWorker(_)
+            | Self::DrainWorker(_)
+            | Self::DeregisterWorker(_)
+            | Self::BeginTerm(_)
+            | Self::SweepRequests(_) => Subject::Nothing,
+        }
+    }
+}

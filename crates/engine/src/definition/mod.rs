@@ -1,0 +1,93 @@
+//! The intermediate form of a workflow definition: what the engine executes and what the log carries.
+//!
+//! `dsl` turns text into a [`Definition`] and has checked it (rules W1–W6); the engine executes it and
+//! owns its persisted encoding. Names are resolved to indexes, mappings to [`Template`]s, so that
+//! `apply` never parses anything.
+
+mod attribute;
+mod backoff;
+mod plan;
+mod source;
+mod step;
+mod template;
+
+pub use attribute::{AttributeKind, SearchAttribute};
+pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
+pub use plan::{
+    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, Fallback, FallbackCondition, Health,
+    Plan, PlanIndex, RateLimit, Selection, Tracking,
+};
+pub use source::{Consumption, Schedule, Timing, Trigger};
+pub use step::{
+    BuiltInTerminal, CustomTerminal, RunStep, RunTarget, Step, StepIndex, StepKind, Target,
+    TerminalIndex, TerminalStatus, Transition, WaitStep,
+};
+pub use template::{Part, Path, Root, Segment, Template};
+
+use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
+use serde::{Deserialize, Serialize};
+
+/// A validated workflow definition (the manual's "workflow YAML file"; rules W0–W6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    /// Unique name within the namespace.
+    pub name: WorkflowName,
+    /// The version label (W5).
+    pub version: WorkflowVersion,
+    /// Free text for people (W4).
+    pub description: Option<String>,
+    /// Where the definition says that it belongs (W4); a create elsewhere is refused.
+    pub namespace: Option<Namespace>,
+    /// Whether starts must carry an idempotency key (W20).
+    pub idempotency: Idempotency,
+    /// How long finished runs are kept, in milliseconds; `None` is the default of 7 days (W4).
+    pub retention_ms: Option<u64>,
+    /// The JSON Schema of the input as compact JSON text, checked outside `apply` (W4).
+    pub input_schema: Option<String>,
+    /// What becomes the output of a run that ends `completed` (W4).
+    pub output: Option<Template>,
+    /// Custom terminals, in document order.
+    pub terminals: Vec<CustomTerminal>,
+    /// Queryable fields (W22), in document order.
+    pub search_attributes: Vec<SearchAttribute>,
+    /// The schedule (W40).
+    pub schedule: Option<Schedule>,
+    /// The stream trigger (W41).
+    pub trigger: Option<Trigger>,
+    /// Inline plans (W30), in document order.
+    pub plans: Vec<Plan>,
+    /// The steps. Invariant: never empty; index 0 is the start step, called `start` (W10).
+    pub steps: Vec<Step>,
+}
+
+impl Definition {
+    /// The step at `index`.
+    ///
+    /// # Panics
+    /// When the index is not of this definition: a bug, since indexes are made with it.
+    #[must_use]
+    pub fn step(&self, index: StepIndex) -> &Step {
+        &self.steps[index.position()]
+    }
+
+    /// The custom terminal at `index`.
+    ///
+    /// # Panics
+    /// When the index is not of this definition: a bug, since indexes are made with it.
+    #[must_use]
+    pub fn terminal(&self, index: TerminalIndex) -> &CustomTerminal {
+        &self.terminals[index.position()]
+    }
+}
+
+/// Whether starts carry an idempotency key (the manual's `idempotency`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Idempotency {
+    /// Callers are not expected to send a key; one that is sent is honoured (W20).
+    #[default]
+    None,
+    /// A key may be sent.
+    Optional,
+    /// A start without a key is refused.
+    Required,
+}

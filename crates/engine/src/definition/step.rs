@@ -1,0 +1,209 @@
+//! Steps, transitions and terminals.
+
+use super::{PlanIndex, PollPolicy, RetryPolicy, Template};
+use crate::ids::{
+    ActionName, OutcomeName, SignalType, StepName, TerminalName, WorkflowName, WorkflowVersion,
+};
+use serde::{Deserialize, Serialize};
+
+/// Makes a newtype over the position of an element in one of a definition's lists.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub struct $name(pub u16);
+
+        impl $name {
+            /// The position in its list.
+            #[must_use]
+            pub fn position(self) -> usize {
+                usize::from(self.0)
+            }
+        }
+    };
+}
+pub(super) use index;
+
+index! {
+    /// The position of a step in [`super::Definition::steps`]; 0 is the start step.
+    StepIndex
+}
+index! {
+    /// The position of a custom terminal in [`super::Definition::terminals`].
+    TerminalIndex
+}
+
+impl StepIndex {
+    /// The start step.
+    pub const START: Self = Self(0);
+}
+
+/// The smallest unit of work (the manual's "step").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The step's name; `start` for the start step.
+    pub name: StepName,
+    /// What the step does.
+    pub kind: StepKind,
+    /// Where each outcome leads, in document order; outcomes are unique.
+    pub transitions: Vec<Transition>,
+}
+
+/// The two kinds of step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepKind {
+    /// Executes a target.
+    Run(RunStep),
+    /// Waits for a signal.
+    Wait(WaitStep),
+}
+
+/// A step that executes a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStep {
+    /// What is executed.
+    pub target: RunTarget,
+    /// The `inputMapping`; without one the run's input is passed on (W15).
+    pub input: Option<Template>,
+    /// The retry policy; without one the step is tried once (W3, W12).
+    pub retry: Option<RetryPolicy>,
+    /// The poll policy for the outcome `pending` (W14).
+    pub poll: Option<PollPolicy>,
+}
+
+/// What a run step executes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunTarget {
+    /// `@actions/NAME`.
+    Action(ActionName),
+    /// `@plan/NAME`, resolved.
+    Plan(PlanIndex),
+    /// `@workflow/NAME[:VERSION]`.
+    Workflow {
+        /// The child's workflow.
+        name: WorkflowName,
+        /// The version wanted; `None` is the latest (W5).
+        version: Option<WorkflowVersion>,
+    },
+}
+
+/// A step that waits for a signal (W19).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitStep {
+    /// The signal type to match.
+    pub signal_type: SignalType,
+    /// How long to wait, in milliseconds; `None` waits for ever.
+    pub timeout_ms: Option<u64>,
+    /// Where expiry leads.
+    pub on_timeout: Option<Target>,
+}
+
+/// One line of a step's `transitions`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transition {
+    /// The outcome that is matched exactly (W11).
+    pub outcome: OutcomeName,
+    /// Where it leads.
+    pub target: Target,
+}
+
+/// Where a transition leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// To another step, or the same one again.
+    Step(StepIndex),
+    /// To one of the four built-in terminals.
+    BuiltIn(BuiltInTerminal),
+    /// To a custom terminal.
+    Custom(TerminalIndex),
+}
+
+/// The terminals that every workflow has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BuiltInTerminal {
+    /// `flo.Completed`
+    Completed,
+    /// `flo.Failed`
+    Failed,
+    /// `flo.Cancelled`
+    Cancelled,
+    /// `flo.TimedOut`
+    TimedOut,
+}
+
+impl BuiltInTerminal {
+    /// All of them, in the manual's order.
+    pub const ALL: [Self; 4] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::TimedOut,
+    ];
+
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "flo.Completed",
+            Self::Failed => "flo.Failed",
+            Self::Cancelled => "flo.Cancelled",
+            Self::TimedOut => "flo.TimedOut",
+        }
+    }
+
+    /// The status that a run ends with there.
+    #[must_use]
+    pub fn status(self) -> TerminalStatus {
+        match self {
+            Self::Completed => TerminalStatus::Completed,
+            Self::Failed => TerminalStatus::Failed,
+            Self::Cancelled => TerminalStatus::Cancelled,
+            Self::TimedOut => TerminalStatus::TimedOut,
+        }
+    }
+}
+
+/// A terminal that the definition adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomTerminal {
+    /// Its name, unique in the definition and never `flo.`-prefixed (E107).
+    pub name: TerminalName,
+    /// The base status (E501).
+    pub status: TerminalStatus,
+    /// The output of runs that end here; it goes before the workflow's (W4).
+    pub output: Option<Template>,
+}
+
+/// The statuses that a run can end with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum TerminalStatus {
+    /// The run succeeded.
+    Completed,
+    /// The run failed.
+    Failed,
+    /// A caller cancelled the run.
+    Cancelled,
+    /// A wait expired with nowhere to go.
+    TimedOut,
+}
+
+impl TerminalStatus {
+    /// All of them, in the manual's order.
+    pub const ALL: [Self; 4] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::TimedOut,
+    ];
+
+    /// The published name: `completed`, `failed`, `cancelled`, `timed_out`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}

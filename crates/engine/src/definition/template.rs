@@ -1,0 +1,55 @@
+//! Input mappings and paths, parsed once when the definition is created (W15).
+
+use super::StepIndex;
+use serde::{Deserialize, Serialize};
+
+/// A mapping: JSON text with holes that paths fill when it is rendered.
+///
+/// The literal parts together with a JSON value in each hole are one valid JSON text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Template {
+    /// The pieces in order.
+    pub parts: Vec<Part>,
+}
+
+/// A piece of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// JSON text, copied as it is.
+    Literal(String),
+    /// A hole; an unresolved path gives `null`.
+    Path(Path),
+}
+
+/// A reference such as `$.steps.charge.output.items[0].price`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// Where it starts.
+    pub root: Root,
+    /// The way down from there; empty for `Outcome`, `RunId` and `Timestamp`.
+    pub segments: Vec<Segment>,
+}
+
+/// Where a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Root {
+    /// `$.input`
+    Input,
+    /// `$.steps.NAME.output`
+    StepOutput(StepIndex),
+    /// `$.steps.NAME.outcome`
+    StepOutcome(StepIndex),
+    /// `$.flo.run_id`
+    RunId,
+    /// `$.flo.timestamp`: the log entry's time in milliseconds.
+    Timestamp,
+}
+
+/// One step down into a JSON value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Segment {
+    /// `.field`
+    Field(String),
+    /// `[index]`
+    Index(u32),
+}

@@ -1,0 +1,136 @@
+//! Applying entries: the one way in (design rules 1, 2, 10).
+
+use crate::command::{Body, Command};
+use crate::effect::Effect;
+use crate::entry::Entry;
+use crate::ids::RunNumber;
+use crate::overlay::Cache;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
+use crate::tables::{Quarantine, QuarantinedKind, encode_prefix, visit};
+use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
+use crate::{history, leadership, quarantine, request};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The engine of one replica: caches only, since all state is in the store.
+pub struct Engine {
+    cache: Cache,
+    quarantined_runs: BTreeSet<RunNumber>,
+}
+
+/// What applying an entry gave.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// What the store must now write, in one batch.
+    pub writes: Writes,
+    /// One for each command, in order.
+    pub replies: Vec<Result<Reply, Rejection>>,
+    /// Hints for the outside, in order.
+    pub effects: Vec<Effect>,
+    /// The time after the entry, in milliseconds.
+    pub now_ms: u64,
+}
+
+impl Engine {
+    /// The engine over what `store` holds; also after a snapshot was installed.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub fn open(store: &dyn Reader) -> Result<Self, StoreError> {
+        let mut quarantined_runs = BTreeSet::new();
+        let runs = KeyRange::prefix(&encode_prefix::<Quarantine>(&QuarantinedKind::Run));
+        visit::<Quarantine>(store, &runs, Order::Ascending, |(_, number), _| {
+            quarantined_runs.insert(RunNumber(number));
+            ControlFlow::Continue(())
+        })?;
+        Ok(Self {
+            cache: Cache::new(),
+            quarantined_runs,
+        })
+    }
+
+    /// Applies the entry at `raft_index` to what `store` holds.
+    ///
+    /// The caller must write [`Applied::writes`] before the next call, or end the process.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails: the process must end (design rule 10).
+    pub fn apply(
+        &mut self,
+        store: &dyn Reader,
+        raft_index: u64,
+        entry: &Entry,
+    ) -> Result<Applied, StoreError> {
+        let source = Source {
+            store,
+            cache: &mut self.cache,
+            quarantined_runs: &mut self.quarantined_runs,
+        };
+        let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);
+        let now_ms = state.advance_clock()?;
+        let mut replies = Vec::with_capacity(entry.commands.len());
+        let mut effects = Vec::new();
+        for (position, command) in (1..).zip(&entry.commands) {
+            let turn = Turn::new(&mut state, position);
+            let result = catch_unwind(AssertUnwindSafe(|| carry_out(turn, command)));
+            replies.push(match result {
+                Ok(Ok((reply, new_effects))) => {
+                    effects.extend(new_effects);
+                    Ok(reply)
+                }
+                Ok(Err(Halt::Rejected(rejection))) => Err(rejection),
+                Ok(Err(Halt::Store(error))) => return Err(error),
+                Err(panic) => Err(quarantine::contain(&mut state, command, panic.as_ref())?),
+            });
+        }
+        Ok(Applied {
+            writes: state.finish(),
+            replies,
+            effects,
+            now_ms,
+        })
+    }
+}
+
+/// Carries a command out in its turn; the overlay is kept only if it is accepted.
+fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<Effect>)> {
+    if let Some(reply) = request::remembered(&mut turn, command)? {
+        return Ok((reply, Vec::new()));
+    }
+    let reply = dispatch(&mut turn, command)?;
+    request::remember(&mut turn, command, &reply)?;
+    history::write(&mut turn)?;
+    Ok((reply, turn.commit()))
+}
+
+/// All branching on commands: one call each.
+fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
+    let namespace = &command.namespace;
+    match &command.body {
+        Body::CreateDefinition(create) => create.apply(turn, namespace),
+        Body::SetWorkflowEnabled(set) => set.apply(turn, namespace),
+        Body::StartRun(start) => start.apply(turn, namespace),
+        Body::SignalRun(signal) => signal.apply(turn, namespace),
+        Body::CancelRun(cancel) => cancel.apply(turn, namespace),
+        Body::DecideChildInput(decide) => decide.apply(turn),
+        Body::RegisterAction(register) => register.apply(turn, namespace),
+        Body::DeleteAction(delete) => delete.apply(turn, namespace),
+        Body::SetActionEnabled(set) => set.apply(turn, namespace),
+        Body::InvokeAction(invoke) => invoke.apply(turn, namespace),
+        Body::CompleteTask(complete) => complete.apply(turn, namespace),
+        Body::FailTask(fail) => fail.apply(turn, namespace),
+        Body::TouchTask(touch) => touch.apply(turn, namespace),
+        Body::AssignTasks(assign) => assign.apply(turn, namespace),
+        Body::RegisterWorker(register) => register.apply(turn, namespace),
+        Body::HeartbeatWorker(heartbeat) => heartbeat.apply(turn, namespace),
+        Body::DrainWorker(drain) => drain.apply(turn, namespace),
+        Body::DeregisterWorker(deregister) => deregister.apply(turn, namespace),
+        Body::ReleaseWorker(release) => release.apply(turn, namespace),
+        Body::FireTimer(fire) => fire.apply(turn),
+        Body::BeginTerm(begin) => leadership::begin_term(turn, begin),
+        Body::SweepRequests(sweep) => sweep.apply(turn),
+    }
+}

@@ -1,0 +1,48 @@
+//! The pure workflow engine: commands in, writes, history and effects out.
+//!
+//! Given the same entries, [`Engine::apply`] makes the same bytes of state on every machine and in
+//! every build (design rule 1): no clock, randomness, I/O, hash-ordered iteration or float.
+#![deny(clippy::float_arithmetic)]
+
+pub mod codec;
+pub mod definition;
+pub mod ids;
+pub mod json;
+pub mod limits;
+pub mod store;
+pub mod tables;
+pub mod view;
+
+mod action;
+mod command;
+mod effect;
+mod engine;
+mod entry;
+mod history;
+mod leadership;
+mod overlay;
+mod quarantine;
+mod rejection;
+mod reply;
+mod request;
+mod run;
+mod task;
+mod timer;
+mod turn;
+mod worker;
+mod workflow;
+
+pub use action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
+pub use command::{Admission, Body, Command, Subject};
+pub use effect::{Assignment, Effect};
+pub use engine::{Applied, Engine};
+pub use entry::{Entry, NodeId, Offer, Stamp};
+pub use leadership::BeginTerm;
+pub use rejection::{Rejection, RejectionKind};
+pub use reply::Reply;
+pub use request::{RequestId, SweepRequests};
+pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
+pub use task::{AssignTasks, CompleteTask, FailKind, FailTask, TaskToken, TokenInvalid, TouchTask};
+pub use timer::FireTimer;
+pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
+pub use workflow::{CreateDefinition, SetWorkflowEnabled};

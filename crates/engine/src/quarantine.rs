@@ -1,0 +1,131 @@
+//! A bug in one run must not stop the cluster (design rule 10).
+//!
+//! A panic drops the turn's overlay. What the command names is then set aside in a turn of its own,
+//! the same on every replica: later commands for it are refused, its timers are taken back.
+
+use crate::command::{Command, Subject};
+use crate::ids::RunNumber;
+use crate::limits::MESSAGE_BYTES_MAX;
+use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::tables::{
+    ActionRunOwner, ActionRuns, Cluster, Event, EventKind, Quarantine, QuarantineRecord,
+    QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+};
+use crate::turn::{EntryState, Turn};
+use crate::{history, ids};
+use std::any::Any;
+
+/// Sets aside what `command` names, and answers `internal`.
+pub(crate) fn contain(
+    state: &mut EntryState<'_>,
+    command: &Command,
+    panic: &(dyn Any + Send),
+) -> Result<Rejection, StoreError> {
+    let detail = message(panic);
+    let mut turn = Turn::new(state, 0);
+    let mut cluster = turn.cluster()?;
+    cluster.panics_count += 1;
+    turn.put::<Cluster>(&(), cluster);
+    let subject = locate(&mut turn, command)?;
+    if let Subject::Timer(timer) = command.body.subject() {
+        turn.clear_timer(timer);
+    }
+    if let Some((kind, number)) = subject {
+        let at_ms = turn.now_ms();
+        let raft_index = turn.raft_index();
+        let record = QuarantineRecord {
+            detail: detail.clone(),
+            at_ms,
+            raft_index,
+        };
+        turn.put::<Quarantine>(&(kind, number), record);
+        if kind == QuarantinedKind::Run {
+            let kind = EventKind::RunQuarantined {
+                detail: detail.clone(),
+            };
+            turn.event(RunNumber(number), Event { step: None, kind });
+            history::write(&mut turn)?;
+        }
+    }
+    turn.commit();
+    if let Some((QuarantinedKind::Run, number)) = subject {
+        state.quarantine(RunNumber(number));
+    }
+    Ok(Rejection::Internal(detail))
+}
+
+/// What the command names, as far as it exists.
+fn locate(
+    turn: &mut Turn<'_, '_>,
+    command: &Command,
+) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+    match command.body.subject() {
+        Subject::Run(run_id) => {
+            let number = match run_id.generated_number() {
+                Some(number) => Some(number),
+                None => turn
+                    .get::<RunNames>(&(command.namespace.clone(), run_id))?
+                    .map(|number| *number),
+            };
+            existing_run(turn, number)
+        }
+        Subject::RunNumber(number) => existing_run(turn, Some(number)),
+        Subject::ActionRun(number) => of_action_run(turn, number),
+        Subject::Timer(timer) => of_timer(turn, timer),
+        Subject::Worker(_) | Subject::Nothing => Ok(None),
+    }
+}
+
+fn existing_run(
+    turn: &mut Turn<'_, '_>,
+    number: Option<RunNumber>,
+) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let exists = turn.get::<Runs>(&number)?.is_some();
+    Ok(exists.then_some((QuarantinedKind::Run, number.0)))
+}
+
+fn of_action_run(
+    turn: &mut Turn<'_, '_>,
+    number: ids::ActionRunNumber,
+) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+    Ok(turn
+        .get::<ActionRuns>(&number)?
+        .map(|record| match record.owner {
+            ActionRunOwner::Step { run, .. } => (QuarantinedKind::Run, run.0),
+            ActionRunOwner::Caller => (QuarantinedKind::ActionRun, number.0),
+        }))
+}
+
+fn of_timer(
+    turn: &mut Turn<'_, '_>,
+    timer: TimerKey,
+) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+    match timer.kind {
+        TimerKind::StepWake | TimerKind::SignalTimeout => {
+            existing_run(turn, Some(RunNumber(timer.subject)))
+        }
+        TimerKind::TaskReady | TimerKind::LeaseExpiry => {
+            of_action_run(turn, ids::ActionRunNumber(timer.subject))
+        }
+        TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message");
+    cut(text)
+}
+
+/// The beginning of `text`, at most `MESSAGE_BYTES_MAX` bytes, cut between characters.
+pub(crate) fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(MESSAGE_BYTES_MAX);
+    text[..end].to_owned()
+}

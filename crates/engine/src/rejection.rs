@@ -1,0 +1,274 @@
+//! Why a command was refused; the state is unchanged.
+
+use crate::ids::{
+    ActionName, ActionRunNumber, Namespace, RunId, WorkerId, WorkflowName, WorkflowVersion,
+};
+use serde::{Deserialize, Serialize};
+
+/// Why a command was refused. Each says what was expected and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Rejection {
+    /// No such workflow.
+    #[error("expected a workflow named \"{0}\", but there is none")]
+    WorkflowNotFound(WorkflowName),
+    /// No such version of the workflow (W5).
+    #[error("expected workflow \"{workflow}\" to have version \"{version}\", but it has none such")]
+    VersionNotFound {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The version.
+        version: WorkflowVersion,
+    },
+    /// The workflow is disabled (W42).
+    #[error("expected workflow \"{0}\" to be enabled, but it is disabled")]
+    WorkflowDisabled(WorkflowName),
+    /// The definition names another namespace (W4).
+    #[error(
+        "expected the definition to belong to namespace \"{expected}\", but it says \"{found}\""
+    )]
+    NamespaceMismatch {
+        /// Where it was sent.
+        expected: Namespace,
+        /// What it says.
+        found: Namespace,
+    },
+    /// The definition uses what this version does not run yet.
+    #[error("expected a definition without {feature}, but this version does not run {feature} yet")]
+    FeatureUnsupported {
+        /// `plans`, `schedules` or `triggers`.
+        feature: String,
+    },
+    /// `idempotency: required` and no key (W20).
+    #[error("expected an idempotency key, but the start of workflow \"{0}\" has none")]
+    IdempotencyKeyMissing(WorkflowName),
+    /// The caller's run id is taken (W20).
+    #[error("expected the run id \"{0}\" to be free, but a run has it")]
+    RunIdTaken(RunId),
+    /// The caller's run id is of the engine's form (W20).
+    #[error("expected a run id that does not begin with \"wfrun-\", but it is \"{0}\"")]
+    RunIdReserved(RunId),
+    /// The input's verdict was made for another revision (W4): check again.
+    #[error(
+        "expected the input to be checked against the definition that is now the latest, but it was checked against another"
+    )]
+    InputVerdictStale,
+    /// The input breaks the workflow's schema (W4).
+    #[error("expected the input to satisfy the workflow's schema, but {0}")]
+    InputInvalid(String),
+    /// No such run.
+    #[error("expected a run \"{0}\", but there is none")]
+    RunNotFound(RunId),
+    /// The run has ended.
+    #[error("expected run \"{run_id}\" to be open, but it is {status}")]
+    RunEnded {
+        /// The run.
+        run_id: RunId,
+        /// Its status.
+        status: String,
+    },
+    /// The run is set aside (design rule 10).
+    #[error("expected run \"{0}\" to be in service, but it is quarantined")]
+    RunQuarantined(RunId),
+    /// The run has as many signals as it may have.
+    #[error("expected run \"{0}\" to have room for a signal, but it has as many as it may")]
+    SignalsTooMany(RunId),
+    /// The activation no longer waits for what the command brings.
+    #[error("expected the step to wait for this, but it does not any more")]
+    ActivationGone,
+    /// No such action.
+    #[error("expected an action named \"{0}\", but none is registered")]
+    ActionNotFound(ActionName),
+    /// The action is disabled.
+    #[error("expected action \"{0}\" to be enabled, but it is disabled")]
+    ActionDisabled(ActionName),
+    /// No such action run.
+    #[error("expected an action run \"{0}\", but there is none")]
+    ActionRunNotFound(ActionRunNumber),
+    /// The action run is over: a late or doubled report (A4).
+    #[error("expected action run \"{action_run}\" to be open, but it is {status}")]
+    ActionRunEnded {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// Its status.
+        status: String,
+    },
+    /// The token is not that of the current attempt (A4).
+    #[error(
+        "expected the token of the current attempt of \"{0}\", but the lease was given to another"
+    )]
+    LeaseLost(ActionRunNumber),
+    /// An execution-level name as a handler's outcome (A4a).
+    #[error("expected an outcome that actions may give, but \"{0}\" is the engine's own")]
+    OutcomeReserved(String),
+    /// No such worker: it must register again (A21).
+    #[error("expected a registered worker \"{0}\", but it is unknown")]
+    WorkerUnknown(WorkerId),
+    /// The worker is registered by a newer process of the same id.
+    #[error("expected the current incarnation of worker \"{0}\", but a newer one has registered")]
+    WorkerReplaced(WorkerId),
+    /// The namespace has as many workers as it may have (A20).
+    #[error("expected room for a worker in namespace \"{0}\", but it has as many as it may")]
+    WorkersTooMany(Namespace),
+    /// The timer is not there: it has fired or is no longer wanted.
+    #[error("expected the timer to be set, but it has fired or was taken back")]
+    TimerGone,
+    /// The timer is not due yet.
+    #[error("expected the timer to be due, but it is not yet")]
+    TimerNotDue,
+    /// The request id was used with other content (design rule 9).
+    #[error("expected a new request id, but this one came before with other content")]
+    RequestIdReused,
+    /// A payload is over its bound (design rule 13).
+    #[error("expected at most {bytes_max} bytes, but {noun} has {bytes}")]
+    TooLarge {
+        /// What is too large.
+        noun: String,
+        /// Its size.
+        bytes: u64,
+        /// The bound.
+        bytes_max: u64,
+    },
+    /// A bug: the turn panicked and was dropped (design rule 10).
+    #[error("expected the command to be carried out, but the engine failed: {0}")]
+    Internal(String),
+}
+
+/// What kind of refusal it is: interfaces map it to their status codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectionKind {
+    /// What the command names does not exist.
+    NotFound,
+    /// The command itself is wrong.
+    Invalid,
+    /// The state does not allow it.
+    Conflict,
+    /// It may succeed when sent again, after what the hint says.
+    Stale,
+    /// There is no room.
+    Exhausted,
+    /// A bug.
+    Internal,
+}
+
+impl Rejection {
+    /// The stable reason code, `UPPER_SNAKE_CASE`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.describe().0
+    }
+
+    /// What kind of refusal it is.
+    #[must_use]
+    pub fn kind(&self) -> RejectionKind {
+        self.describe().1
+    }
+
+    /// What the caller could do, where there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        self.describe().2
+    }
+
+    fn describe(&self) -> (&'static str, RejectionKind, Option<&'static str>) {
+        use RejectionKind::{Conflict, Exhausted, Internal, Invalid, NotFound, Stale};
+        match self {
+            Self::WorkflowNotFound(_) => (
+                "WORKFLOW_NOT_FOUND",
+                NotFound,
+                Some("create it with `flo workflow create -f FILE`"),
+            ),
+            Self::VersionNotFound { .. } => (
+                "VERSION_NOT_FOUND",
+                NotFound,
+                Some("`flo workflow list` shows the versions"),
+            ),
+            Self::WorkflowDisabled(_) => (
+                "WORKFLOW_DISABLED",
+                Conflict,
+                Some("enable it with `flo workflow enable NAME`"),
+            ),
+            Self::NamespaceMismatch { .. } => (
+                "NAMESPACE_MISMATCH",
+                Invalid,
+                Some("send it to the namespace that it names"),
+            ),
+            Self::FeatureUnsupported { .. } => (
+                "FEATURE_UNSUPPORTED",
+                Conflict,
+                Some("`flo workflow validate` checks such definitions today"),
+            ),
+            Self::IdempotencyKeyMissing(_) => (
+                "IDEMPOTENCY_KEY_MISSING",
+                Invalid,
+                Some("the definition says `idempotency: required`: give --idempotency-key"),
+            ),
+            Self::RunIdTaken(_) => ("RUN_ID_TAKEN", Conflict, None),
+            Self::RunIdReserved(_) => ("RUN_ID_RESERVED", Invalid, None),
+            Self::InputVerdictStale => ("INPUT_VERDICT_STALE", Stale, Some("try again")),
+            Self::InputInvalid(_) => (
+                "INPUT_INVALID",
+                Invalid,
+                Some("`flo workflow show NAME` prints the schema"),
+            ),
+            Self::RunNotFound(_) => (
+                "RUN_NOT_FOUND",
+                NotFound,
+                Some("`flo workflow runs` lists them"),
+            ),
+            Self::RunEnded { .. } => ("RUN_ENDED", Conflict, None),
+            Self::RunQuarantined(_) => (
+                "RUN_QUARANTINED",
+                Conflict,
+                Some("a bug was contained in this run; its history says which"),
+            ),
+            Self::SignalsTooMany(_) => ("SIGNALS_TOO_MANY", Exhausted, None),
+            Self::ActivationGone => ("ACTIVATION_GONE", Conflict, None),
+            Self::ActionNotFound(_) => (
+                "ACTION_NOT_FOUND",
+                NotFound,
+                Some("register it with `flo action register NAME`"),
+            ),
+            Self::ActionDisabled(_) => (
+                "ACTION_DISABLED",
+                Conflict,
+                Some("enable it with `flo action enable NAME`"),
+            ),
+            Self::ActionRunNotFound(_) => (
+                "ACTION_RUN_NOT_FOUND",
+                NotFound,
+                Some("`flo action runs NAME` lists them"),
+            ),
+            Self::ActionRunEnded { .. } => ("ACTION_RUN_ENDED", Conflict, None),
+            Self::LeaseLost(_) => (
+                "LEASE_LOST",
+                Conflict,
+                Some("touch the lease in time, or register a longer --timeout-ms"),
+            ),
+            Self::OutcomeReserved(_) => ("OUTCOME_RESERVED", Invalid, None),
+            Self::WorkerUnknown(_) => (
+                "WORKER_UNKNOWN",
+                NotFound,
+                Some("register the worker again"),
+            ),
+            Self::WorkerReplaced(_) => (
+                "WORKER_REPLACED",
+                Conflict,
+                Some("two processes use one worker id: give each its own --worker-id"),
+            ),
+            Self::WorkersTooMany(_) => ("WORKERS_TOO_MANY", Exhausted, None),
+            Self::TimerGone => ("TIMER_GONE", Conflict, None),
+            Self::TimerNotDue => ("TIMER_NOT_DUE", Conflict, None),
+            Self::RequestIdReused => (
+                "REQUEST_ID_REUSED",
+                Conflict,
+                Some("draw a new random id for each request"),
+            ),
+            Self::TooLarge { .. } => ("TOO_LARGE", Invalid, None),
+            Self::Internal(_) => (
+                "INTERNAL",
+                Internal,
+                Some("this is a bug: please report it with the node's log"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the proposer of an accepted command gets.
+
+use crate::ids::{ActionRunNumber, RunId, WorkflowName, WorkflowVersion};
+use serde::{Deserialize, Serialize};
+
+/// The answer to an accepted command. Compact, since some are remembered (design rule 9).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// The command is carried out; there is nothing else to say.
+    Done,
+    /// [`crate::command::Body::CreateDefinition`]
+    DefinitionCreated {
+        /// The revision that now holds this content (W5).
+        revision: u32,
+        /// False when the content was already there.
+        is_new: bool,
+        /// Whether it is what starts use.
+        is_latest: bool,
+    },
+    /// [`crate::command::Body::StartRun`]
+    RunStarted {
+        /// The run.
+        run_id: RunId,
+        /// Its workflow.
+        workflow: WorkflowName,
+        /// Its version.
+        version: WorkflowVersion,
+        /// Its revision.
+        revision: u32,
+        /// True when the idempotency key named a run that was there (W20).
+        is_existing: bool,
+    },
+    /// [`crate::command::Body::SignalRun`]
+    SignalAccepted {
+        /// True when a signal with this id was there (W19).
+        is_repeated: bool,
+    },
+    /// [`crate::command::Body::RegisterAction`]
+    ActionRegistered {
+        /// The action's version (A1).
+        version: u32,
+        /// Whether this registration changed anything.
+        is_changed: bool,
+    },
+    /// [`crate::command::Body::InvokeAction`]
+    ActionInvoked {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// True when the idempotency key named one that was there.
+        is_existing: bool,
+    },
+    /// [`crate::command::Body::TouchTask`]
+    LeaseExtended {
+        /// In milliseconds.
+        expires_at_ms: u64,
+    },
+    /// [`crate::command::Body::AssignTasks`]
+    TasksAssigned {
+        /// How many.
+        count: u32,
+    },
+    /// [`crate::command::Body::RegisterWorker`] and heartbeats
+    WorkerHeard {
+        /// Whether the worker should stop taking tasks (A21).
+        is_draining: bool,
+    },
+}

@@ -1,0 +1,123 @@
+//! The work list: what happens to runs within one turn.
+
+use super::decide::InputVerdict;
+use super::{child, decide, enter, execute, finish, settle};
+use crate::definition::{StepIndex, Target};
+use crate::ids::{OutcomeName, RunNumber};
+use crate::limits::ADVANCE_STEPS_MAX;
+use crate::tables::{DefinitionNumber, PayloadRef};
+use crate::turn::{Outcome, Turn};
+use std::collections::VecDeque;
+
+/// One piece of work.
+pub(crate) enum Work {
+    /// A run enters a step.
+    Enter { run: RunNumber, step: StepIndex },
+    /// A run step's target is invoked, for the first time or again.
+    Execute { run: RunNumber, activation: u32 },
+    /// A child run is begun for a step; its input may still need a verdict (W4).
+    BeginChild { run: RunNumber, activation: u32 },
+    /// The verdict on a child's input came in (W4).
+    DecideChild {
+        run: RunNumber,
+        activation: u32,
+        definition: DefinitionNumber,
+        verdict: InputVerdict,
+    },
+    /// An outcome came in for an activation.
+    Settle {
+        run: RunNumber,
+        activation: u32,
+        settled: Settled,
+    },
+    /// A run reaches a terminal.
+    Finish {
+        run: RunNumber,
+        terminal: Target,
+        detail: Option<String>,
+    },
+    /// A run is cancelled, by a caller or with its parent (W17, W18).
+    Cancel {
+        run: RunNumber,
+        reason: Option<String>,
+    },
+}
+
+/// What a step's target came back with.
+pub(crate) struct Settled {
+    /// The outcome.
+    pub(crate) outcome: OutcomeName,
+    /// The output, stored with the run.
+    pub(crate) output: Option<PayloadRef>,
+    /// False for a failure that must skip the step's retries (A5, W12).
+    pub(crate) is_retryable: bool,
+}
+
+/// The work that is left in this turn.
+pub(crate) struct Progress {
+    queue: VecDeque<Work>,
+    steps_count: u32,
+}
+
+impl Progress {
+    /// Adds a piece of work.
+    pub(crate) fn push(&mut self, work: Work) {
+        self.queue.push_back(work);
+    }
+
+    /// Counts a step; false when the turn has taken as many as it may (W16). The count is the
+    /// turn's, not the run's, so that parents and children cannot multiply it.
+    pub(crate) fn count_step(&mut self) -> bool {
+        self.steps_count += 1;
+        self.steps_count <= ADVANCE_STEPS_MAX
+    }
+}
+
+/// Does `work` and everything that follows from it, until all runs wait or have ended.
+pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
+    let mut progress = Progress {
+        queue: VecDeque::from([work]),
+        steps_count: 0,
+    };
+    while let Some(work) = progress.queue.pop_front() {
+        match work {
+            Work::Enter { run, step } => enter::enter(turn, &mut progress, run, step)?,
+            Work::Execute { run, activation } => {
+                execute::execute(turn, &mut progress, run, activation)?;
+            }
+            Work::BeginChild { run, activation } => {
+                child::begin(turn, &mut progress, run, activation)?;
+            }
+            Work::DecideChild {
+                run,
+                activation,
+                definition,
+                verdict,
+            } => {
+                let decision = (definition, verdict);
+                decide::decide(turn, &mut progress, (run, activation), decision)?;
+            }
+            Work::Settle {
+                run,
+                activation,
+                settled,
+            } => {
+                settle::settle(turn, &mut progress, (run, activation), settled)?;
+            }
+            Work::Finish {
+                run,
+                terminal,
+                detail,
+            } => {
+                finish::finish(
+                    turn,
+                    &mut progress,
+                    run,
+                    finish::Ending { terminal, detail },
+                )?;
+            }
+            Work::Cancel { run, reason } => finish::cancel(turn, &mut progress, run, reason)?,
+        }
+    }
+    Ok(())
+}

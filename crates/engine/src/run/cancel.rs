@@ -1,0 +1,42 @@
+//! Cancelling a run (W18).
+
+use super::advance::{Work, advance};
+use super::open::find;
+use crate::ids::{Namespace, RunId};
+use crate::quarantine::cut;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Cancels a run and its children; wins over every late result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Why, for people.
+    pub reason: Option<String>,
+}
+
+impl CancelRun {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let (number, run) = find(turn, namespace, &self.run_id)?;
+        if !run.status.is_open() {
+            let status = run.status.name().to_owned();
+            return Err(Rejection::RunEnded {
+                run_id: self.run_id.clone(),
+                status,
+            }
+            .into());
+        }
+        let reason = self.reason.as_deref().map(cut);
+        advance(
+            turn,
+            Work::Cancel {
+                run: number,
+                reason,
+            },
+        )?;
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,144 @@
+//! Finding, making and storing runs.
+
+use super::render;
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber};
+use crate::json::Json;
+use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::tables::{
+    DefinitionNumber, Event, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, TriggeredBy,
+};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a new run is made of.
+pub(crate) struct Opening {
+    pub(crate) namespace: Namespace,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) definition: DefinitionNumber,
+    pub(crate) input: Json,
+    pub(crate) idempotency_key: Option<IdempotencyKey>,
+    pub(crate) triggered_by: TriggeredBy,
+    pub(crate) parent: Option<(ParentLink, RunId)>,
+    pub(crate) nesting: u16,
+}
+
+/// Makes a run, not yet on any step.
+pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<(RunNumber, RunId)> {
+    let number = RunNumber(turn.next_number(|cluster| &mut cluster.runs_count)?);
+    let id = opening
+        .run_id
+        .clone()
+        .unwrap_or_else(|| RunId::generated(number));
+    if opening.run_id.is_some() {
+        turn.put::<RunNames>(&(opening.namespace.clone(), id.clone()), number);
+    }
+    let definition = pinned(turn, opening.definition)?;
+    if let Some(key) = &opening.idempotency_key {
+        let workflow = definition.definition.name.clone();
+        turn.put::<IdempotencyKeys>(&(opening.namespace.clone(), workflow, key.clone()), number);
+    }
+    let input = PayloadRef {
+        owner: PayloadOwner::Run(number),
+        position: 0,
+    };
+    turn.put::<Payloads>(&input, opening.input);
+    let (parent, parent_id) = opening.parent.unzip();
+    let mut run = RunRecord {
+        namespace: opening.namespace,
+        id: id.clone(),
+        definition: opening.definition,
+        status: RunStatus::Pending,
+        end: None,
+        detail: None,
+        triggered_by: opening.triggered_by,
+        parent,
+        nesting: opening.nesting,
+        idempotency_key: opening.idempotency_key,
+        active: Vec::new(),
+        activations_count: 0,
+        results: BTreeMap::new(),
+        attributes: BTreeMap::new(),
+        input,
+        output: None,
+        payloads_count: 1,
+        signals_count: 0,
+        history: HistoryCursor::default(),
+        started_at_ms: turn.now_ms(),
+        completed_at_ms: None,
+    };
+    run.attributes = render::attributes(turn, &run, &definition.definition)?;
+    turn.put::<Runs>(&number, run);
+    let kind = EventKind::WorkflowStarted {
+        input,
+        parent: parent_id,
+    };
+    turn.event(number, Event { step: None, kind });
+    Ok((number, id))
+}
+
+/// The number of the run that callers of `namespace` know as `run_id`.
+pub(crate) fn find(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> Outcome<(RunNumber, Arc<RunRecord>)> {
+    let number = match run_id.generated_number() {
+        Some(number) => Some(number),
+        None => turn
+            .get::<RunNames>(&(namespace.clone(), run_id.clone()))?
+            .map(|number| *number),
+    };
+    let missing = || Rejection::RunNotFound(run_id.clone());
+    let number = number.ok_or_else(missing)?;
+    let run = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
+    if run.namespace != *namespace {
+        return Err(missing().into());
+    }
+    if turn.is_quarantined(number) {
+        return Err(Rejection::RunQuarantined(run_id.clone()).into());
+    }
+    Ok((number, run))
+}
+
+/// The run `number`, to be changed and put back.
+///
+/// # Panics
+/// When it is not there: only runs that exist are referred to.
+pub(crate) fn load(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<RunRecord, StoreError> {
+    let run = turn.get::<Runs>(&number)?;
+    Ok(Arc::unwrap_or_clone(
+        run.expect("a run is kept as long as anything refers to it"),
+    ))
+}
+
+/// Stores a payload with the run.
+pub(crate) fn store_payload(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    run: &mut RunRecord,
+    payload: Json,
+) -> PayloadRef {
+    let reference = PayloadRef {
+        owner: PayloadOwner::Run(number),
+        position: run.payloads_count,
+    };
+    run.payloads_count += 1;
+    turn.put::<Payloads>(&reference, payload);
+    reference
+}
+
+/// Reads a payload.
+///
+/// # Panics
+/// When it is not there: payloads live as long as their owner.
+pub(crate) fn payload(
+    turn: &mut Turn<'_, '_>,
+    reference: PayloadRef,
+) -> Result<Arc<Json>, StoreError> {
+    let payload = turn.get::<Payloads>(&reference)?;
+    Ok(payload.expect("a payload is kept as long as its owner"))
+}

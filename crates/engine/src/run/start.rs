@@ -1,0 +1,135 @@
+//! Starting a run (W20).
+
+use super::advance::{Work, advance};
+use super::open::{Opening, open};
+use crate::definition::{Idempotency, StepIndex};
+use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
+use crate::json::Json;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::run::load;
+use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::{Resolved, newest, pinned};
+use serde::{Deserialize, Serialize};
+
+/// Starts a run of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartRun {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// Which revision.
+    pub version: VersionChoice,
+    /// The input.
+    pub input: Json,
+    /// The definition whose schema the input was checked against before proposal (W4), where it
+    /// has a schema; the log carries the result, not the question.
+    pub input_checked_for: Option<DefinitionNumber>,
+    /// The caller's key.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The caller's own id for the run.
+    pub run_id: Option<RunId>,
+}
+
+/// Which revision of a workflow a start wants (W5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VersionChoice {
+    /// The latest.
+    Latest,
+    /// The newest revision of this version.
+    Version(WorkflowVersion),
+}
+
+impl VersionChoice {
+    fn version(&self) -> Option<&WorkflowVersion> {
+        match self {
+            Self::Latest => None,
+            Self::Version(version) => Some(version),
+        }
+    }
+}
+
+impl StartRun {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        // The key is looked up before anything else may refuse the start (W20).
+        if let Some(existing) = self.existing(turn, namespace)? {
+            return started(turn, existing, true);
+        }
+        let resolved = newest(turn, namespace, &self.workflow, self.version.version())?;
+        self.check(turn, namespace, &resolved)?;
+        let opening = Opening {
+            namespace: namespace.clone(),
+            run_id: self.run_id.clone(),
+            definition: resolved.number,
+            input: self.input.clone(),
+            idempotency_key: self.idempotency_key.clone(),
+            triggered_by: TriggeredBy::Caller,
+            parent: None,
+            nesting: 0,
+        };
+        let (number, _) = open(turn, opening)?;
+        advance(
+            turn,
+            Work::Enter {
+                run: number,
+                step: StepIndex::START,
+            },
+        )?;
+        started(turn, number, false)
+    }
+
+    fn existing(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<Option<RunNumber>> {
+        let Some(key) = &self.idempotency_key else {
+            return Ok(None);
+        };
+        let key = (namespace.clone(), self.workflow.clone(), key.clone());
+        Ok(turn.get::<IdempotencyKeys>(&key)?.map(|number| *number))
+    }
+
+    fn check(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        resolved: &Resolved,
+    ) -> Outcome<()> {
+        let definition = &resolved.record.definition;
+        if !resolved.is_enabled {
+            return Err(Rejection::WorkflowDisabled(self.workflow.clone()).into());
+        }
+        if definition.idempotency == Idempotency::Required && self.idempotency_key.is_none() {
+            return Err(Rejection::IdempotencyKeyMissing(self.workflow.clone()).into());
+        }
+        if definition.input_schema.is_some() && self.input_checked_for != Some(resolved.number) {
+            return Err(Rejection::InputVerdictStale.into());
+        }
+        let Some(run_id) = &self.run_id else {
+            return Ok(());
+        };
+        if run_id.is_reserved() {
+            return Err(Rejection::RunIdReserved(run_id.clone()).into());
+        }
+        if turn
+            .get::<RunNames>(&(namespace.clone(), run_id.clone()))?
+            .is_some()
+        {
+            return Err(Rejection::RunIdTaken(run_id.clone()).into());
+        }
+        Ok(())
+    }
+}
+
+fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<Reply> {
+    let run = load(turn, number)?;
+    let definition = pinned(turn, run.definition)?;
+    Ok(Reply::RunStarted {
+        run_id: run.id,
+        workflow: definition.definition.name.clone(),
+        version: definition.definition.version.clone(),
+        revision: definition.revision,
+        is_existing,
+    })
+}

@@ -1,0 +1,67 @@
+//! Registered actions (A1).
+
+use super::tables;
+use crate::ids::{ActionName, Namespace};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By name. Live until they are deleted.
+    13 Actions((Namespace, ActionName)) -> ActionRecord, HOT;
+    /// The module of a WASM action. Lives as long as the action.
+    14 Modules((Namespace, ActionName)) -> ModuleRecord;
+}
+
+/// A registered action (A1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionRecord {
+    /// Who runs it.
+    pub kind: ActionKind,
+    /// The lease of a task, in milliseconds (A4).
+    pub timeout_ms: u64,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    /// The delay before the first retry, in milliseconds; doubles with each.
+    pub retry_delay_ms: u64,
+    /// Free text for people.
+    pub description: Option<String>,
+    /// 1, and 1 more with each registration that changes it.
+    pub version: u32,
+    /// Whether it may be run.
+    pub is_enabled: bool,
+    /// When it was first registered, in milliseconds.
+    pub created_at_ms: u64,
+    /// When it last changed, in milliseconds.
+    pub updated_at_ms: u64,
+}
+
+/// Who runs an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ActionKind {
+    /// Workers outside the cluster.
+    User,
+    /// The embedded workers of the nodes (A9).
+    Wasm {
+        /// SHA-256 or any other digest of the module, made outside the engine: the cache key.
+        digest: [u8; 32],
+        /// Its limits.
+        limits: WasmLimits,
+    },
+}
+
+/// The limits of a WASM action (A9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WasmLimits {
+    /// Linear memory, in bytes.
+    pub memory_bytes_max: u64,
+    /// Output, in bytes.
+    pub output_bytes_max: u64,
+}
+
+/// A WASM module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleRecord {
+    /// See [`ActionKind::Wasm`].
+    pub digest: [u8; 32],
+    /// The binary form.
+    pub bytes: Vec<u8>,
+}

@@ -1,0 +1,30 @@
+//! What the cluster as a whole remembers.
+
+use super::tables;
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// One row. Lives as long as the cluster.
+    1 Cluster(()) -> ClusterRecord, HOT;
+}
+
+/// Time, sequences and the leader's grace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    /// The time of the last entry, in milliseconds; never goes back (design rule 1).
+    pub now_ms: u64,
+    /// Until when leases and silence are forgiven after a change of leader (A4), in milliseconds.
+    pub grace_until_ms: u64,
+    /// The last number of each sequence that was handed out.
+    pub runs_count: u64,
+    /// Action runs so far.
+    pub action_runs_count: u64,
+    /// Workers so far.
+    pub workers_count: u64,
+    /// Definitions so far.
+    pub definitions_count: u64,
+    /// Request ids that are remembered now (design rule 9).
+    pub requests_count: u64,
+    /// Commands that panicked (design rule 10).
+    pub panics_count: u64,
+}

@@ -1,0 +1,197 @@
+//! History: one record per run and turn (W23, design rule 4).
+
+use super::{PayloadRef, tables};
+use crate::definition::{StepIndex, Target};
+use crate::entry::NodeId;
+use crate::ids::{
+    ActionName, ActionRunNumber, OutcomeName, RunId, RunNumber, SignalId, SignalType, WorkerId,
+};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By run and the sequence number of the record's first event. Lives as long as the run.
+    10 History((RunNumber, u64)) -> HistoryRecord;
+}
+
+/// What happened to one run in one turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRecord {
+    /// The entry's time, in milliseconds.
+    pub at_ms: u64,
+    /// The entry's place in the log.
+    pub raft_index: u64,
+    /// The leader that proposed the entry.
+    pub node: NodeId,
+    /// At least one.
+    pub events: Vec<Event>,
+}
+
+/// One fact in a run's history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// The step that it is about.
+    pub step: Option<StepIndex>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// The manual's events and ours (W23). Variants are appended, never reordered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventKind {
+    /// The run began with this input.
+    WorkflowStarted {
+        /// The input.
+        input: PayloadRef,
+        /// The parent's id, for a child.
+        parent: Option<RunId>,
+    },
+    /// The run entered the step.
+    StepStarted,
+    /// The run left the step (W23).
+    StepCompleted {
+        /// With this outcome.
+        outcome: OutcomeName,
+        /// And this output.
+        output: Option<PayloadRef>,
+    },
+    /// The step is executed again.
+    StepRetry {
+        /// From 2.
+        attempt: u32,
+    },
+    /// The next attempt was put off.
+    RetryScheduled {
+        /// The attempt that will be made.
+        attempt: u32,
+        /// When, in milliseconds.
+        due_ms: u64,
+    },
+    /// The next poll was put off.
+    PollScheduled {
+        /// The poll that will be made, from 1.
+        poll: u32,
+        /// When, in milliseconds.
+        due_ms: u64,
+    },
+    /// No polls are left (W14).
+    PollExhausted {
+        /// Polls made.
+        polls: u32,
+    },
+    /// The run waits for a signal.
+    WaitingForSignal {
+        /// Its type.
+        signal_type: SignalType,
+        /// When the wait expires, in milliseconds.
+        deadline_ms: Option<u64>,
+    },
+    /// A signal arrived.
+    SignalReceived {
+        /// Its type.
+        signal_type: SignalType,
+        /// The caller's id for it.
+        id: Option<SignalId>,
+        /// Its payload.
+        payload: PayloadRef,
+    },
+    /// A signal satisfied a wait.
+    SignalMatched {
+        /// Its type.
+        signal_type: SignalType,
+    },
+    /// A wait expired.
+    SignalTimeout {
+        /// Where that led.
+        target: Target,
+    },
+    /// The step's action is not registered.
+    ActionNotFound {
+        /// The action.
+        action: ActionName,
+    },
+    /// The step's action is disabled.
+    ActionDisabled {
+        /// The action.
+        action: ActionName,
+    },
+    /// The step's target, a workflow, does not exist (W5) or is disabled (W42).
+    ChildRefused {
+        /// Why.
+        detail: String,
+    },
+    /// An action run was made for the step.
+    AwaitingAction {
+        /// The action.
+        action: ActionName,
+        /// Its run.
+        action_run: ActionRunNumber,
+    },
+    /// A worker took the task.
+    ActionStarted {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// Who took it.
+        worker: WorkerId,
+        /// The task's attempt, from 1.
+        attempt: u32,
+    },
+    /// A task failed and the action is tried again (A5).
+    ActionRetryScheduled {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// The attempt that will be made.
+        attempt: u32,
+        /// When, in milliseconds.
+        due_ms: u64,
+        /// Why the last one failed.
+        message: String,
+    },
+    /// The action run ended.
+    ActionCompleted {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// Its outcome.
+        outcome: OutcomeName,
+    },
+    /// A child run began.
+    ChildStarted {
+        /// Its id.
+        child: RunId,
+    },
+    /// A child run ended.
+    ChildCompleted {
+        /// Its id.
+        child: RunId,
+        /// `success` or `failure` (W17).
+        outcome: OutcomeName,
+    },
+    /// The run ended with status completed.
+    WorkflowCompleted {
+        /// The terminal.
+        terminal: Target,
+    },
+    /// The run ended with status failed.
+    WorkflowFailed {
+        /// The terminal.
+        terminal: Target,
+        /// Why, where the terminal does not say.
+        detail: Option<String>,
+    },
+    /// The run was cancelled.
+    WorkflowCancelled {
+        /// The terminal.
+        terminal: Target,
+        /// The caller's reason.
+        reason: Option<String>,
+    },
+    /// The run ended with status `timed_out`.
+    WorkflowTimedOut {
+        /// The terminal.
+        terminal: Target,
+    },
+    /// A bug in this run's turn was contained (design rule 10).
+    RunQuarantined {
+        /// What the panic said.
+        detail: String,
+    },
+}

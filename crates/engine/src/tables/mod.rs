@@ -1,0 +1,185 @@
+//! The catalogue of every durable key (design rule 4).
+//!
+//! A table's number is the first byte of its keys. Numbers are appended and never reused; 0xF0 and
+//! above belong to the replica's own rows.
+
+mod action;
+mod action_run;
+mod cluster;
+mod definition;
+mod history;
+mod key;
+mod payload;
+mod quarantine;
+mod request;
+mod run;
+mod signal;
+mod timer;
+mod worker;
+mod workflow;
+
+pub use action::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules, WasmLimits};
+pub use action_run::{
+    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
+    ActionRunsByAction, Lease, Ready, ReadyRecord, TaskError,
+};
+pub use cluster::{Cluster, ClusterRecord};
+pub use definition::{
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
+    VersionRecord, Versions,
+};
+pub use history::{Event, EventKind, History, HistoryRecord};
+pub use key::Key;
+pub use payload::{PayloadOwner, PayloadRef, Payloads};
+pub use quarantine::{Quarantine, QuarantineRecord, QuarantinedKind};
+pub use request::{RequestRecord, Requests};
+pub use run::{
+    Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
+    ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
+};
+pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
+pub use timer::{TimerKey, TimerKind, Timers};
+pub use worker::{
+    Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerKind,
+    WorkerNumbers, WorkerRecord, WorkerState, Workers,
+};
+pub use workflow::{WorkflowRecord, Workflows};
+
+use crate::codec::{self, DecodeError};
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use serde::{Serialize, de::DeserializeOwned};
+use std::ops::ControlFlow;
+
+/// One family of keys: each file of this module is one or a few closely related ones.
+pub trait Table {
+    /// The first byte of its keys.
+    const NUMBER: u8;
+    /// Whether decoded records are kept in the engine's cache (design rule 4).
+    const IS_HOT: bool = false;
+    /// The key behind the number.
+    type Key: Key;
+    /// The record.
+    type Record: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
+}
+
+/// The versions of a record. A table whose record changes adds its own enum of versions.
+#[derive(serde::Serialize, serde::Deserialize)]
+enum Versioned<R> {
+    V1(R),
+}
+
+#[derive(serde::Serialize)]
+enum VersionedRef<'a, R> {
+    V1(&'a R),
+}
+
+/// The whole key of `key` in table `T`.
+#[must_use]
+pub fn encode_key<T: Table>(key: &T::Key) -> Vec<u8> {
+    encode_prefix::<T>(key)
+}
+
+/// The bytes that the keys of `T` beginning with the parts in `prefix` begin with.
+#[must_use]
+pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
+    let mut bytes = vec![T::NUMBER];
+    prefix.encode(&mut bytes);
+    bytes
+}
+
+/// The key in bytes that [`encode_key`] made; `None` for any other bytes.
+#[must_use]
+pub fn decode_key<T: Table>(bytes: &[u8]) -> Option<T::Key> {
+    let mut rest = bytes.strip_prefix(&[T::NUMBER])?;
+    let key = T::Key::decode(&mut rest)?;
+    rest.is_empty().then_some(key)
+}
+
+/// The persisted form of a record of `T`.
+#[must_use]
+pub fn encode_record<T: Table>(record: &T::Record) -> Vec<u8> {
+    codec::encode(&VersionedRef::V1(record))
+}
+
+/// Reads a record of `T`.
+///
+/// # Errors
+/// [`DecodeError`] for bytes that this version cannot read: the store is damaged or newer.
+pub fn decode_record<T: Table>(bytes: &[u8]) -> Result<T::Record, DecodeError> {
+    let Versioned::V1(record) = codec::decode(bytes)?;
+    Ok(record)
+}
+
+/// Reads one record of `T`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails or the record cannot be decoded.
+pub fn read<T: Table>(reader: &dyn Reader, key: &T::Key) -> Result<Option<T::Record>, StoreError> {
+    let Some(bytes) = reader.get(&encode_key::<T>(key))? else {
+        return Ok(None);
+    };
+    Ok(Some(decode_record::<T>(&bytes).map_err(damaged)?))
+}
+
+/// Visits the records of `T` in `range` until `visit` breaks.
+///
+/// # Errors
+/// [`StoreError`] when the store fails or a record cannot be decoded.
+pub fn visit<T: Table>(
+    reader: &dyn Reader,
+    range: &KeyRange,
+    order: Order,
+    mut visit: impl FnMut(T::Key, T::Record) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut failure = None;
+    reader.scan(
+        range,
+        order,
+        &mut |key, value| match decode_row::<T>(key, value) {
+            Ok((key, record)) => visit(key, record),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        },
+    )?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Decodes a whole row of `T`.
+///
+/// # Errors
+/// [`StoreError`] when the row is no row of `T`: the store is damaged.
+pub fn decode_row<T: Table>(key: &[u8], value: &[u8]) -> Result<(T::Key, T::Record), StoreError> {
+    let decoded = decode_key::<T>(key).ok_or_else(|| damaged_key(T::NUMBER, key))?;
+    let record = decode_record::<T>(value).map_err(damaged)?;
+    Ok((decoded, record))
+}
+
+pub(crate) fn damaged(error: DecodeError) -> StoreError {
+    StoreError(Box::new(error))
+}
+
+fn damaged_key(table: u8, key: &[u8]) -> StoreError {
+    StoreError(format!("expected a key of table {table}, but found {key:02x?}").into())
+}
+
+/// Declares tables: number, name, key and record.
+macro_rules! tables {
+    ($($(#[$doc:meta])* $number:literal $name:ident($key:ty) -> $record:ty $(, $hot:ident)?;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl crate::tables::Table for $name {
+            const NUMBER: u8 = $number;
+            $(const IS_HOT: bool = crate::tables::$hot;)?
+            type Key = $key;
+            type Record = $record;
+        }
+    )*};
+}
+pub(crate) use tables;
+
+/// Marks a table whose decoded records are cached.
+pub(crate) const HOT: bool = true;

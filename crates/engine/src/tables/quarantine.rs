@@ -1,0 +1,51 @@
+//! What was set aside because a turn of it panicked (design rule 10).
+
+use super::{Key, tables};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By kind and number. Live until an operator retries them.
+    24 Quarantine((QuarantinedKind, u64)) -> QuarantineRecord;
+}
+
+/// What can be set aside. The byte is part of the key and never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum QuarantinedKind {
+    /// A workflow run.
+    Run,
+    /// A stand-alone action run.
+    ActionRun,
+    /// A worker's timer.
+    Worker,
+}
+
+impl Key for QuarantinedKind {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let byte: u8 = match self {
+            Self::Run => 1,
+            Self::ActionRun => 2,
+            Self::Worker => 3,
+        };
+        byte.encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        match u8::decode(bytes)? {
+            1 => Some(Self::Run),
+            2 => Some(Self::ActionRun),
+            3 => Some(Self::Worker),
+            _ => None,
+        }
+    }
+}
+
+/// Why and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuarantineRecord {
+    /// What the panic said.
+    pub detail: String,
+    /// In milliseconds.
+    pub at_ms: u64,
+    /// The entry's place in the log.
+    pub raft_index: u64,
+}

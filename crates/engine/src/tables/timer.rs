@@ -1,0 +1,92 @@
+//! Timers: obligations that fall due (design rule 6).
+
+use super::{Key, tables};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By kind and due time. Live until fired or no longer wanted.
+    19 Timers(TimerKey) -> ();
+}
+
+/// A timer's whole identity: a firing names it, so it fires exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TimerKey {
+    /// What falls due.
+    pub kind: TimerKind,
+    /// When, in milliseconds.
+    pub due_ms: u64,
+    /// The number of the run, action run or worker that it belongs to.
+    pub subject: u64,
+    /// The activation or attempt.
+    pub detail: u32,
+}
+
+/// What falls due. The byte is part of the key and never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum TimerKind {
+    /// A step's retry or poll; the subject is a run, the detail its activation.
+    StepWake = 1,
+    /// A wait expires; the subject is a run, the detail its activation.
+    SignalTimeout = 2,
+    /// A delayed task becomes ready; the subject is an action run, the detail its attempt.
+    TaskReady = 3,
+    /// A lease ends; the subject is an action run, the detail its attempt.
+    LeaseExpiry = 4,
+    /// A worker was silent for too long; the subject is a worker.
+    WorkerSilence = 5,
+}
+
+impl TimerKind {
+    /// All kinds: a driver looks for due timers of each.
+    pub const ALL: [Self; 5] = [
+        Self::StepWake,
+        Self::SignalTimeout,
+        Self::TaskReady,
+        Self::LeaseExpiry,
+        Self::WorkerSilence,
+    ];
+
+    /// Whether a change of leader puts the timer off (A4).
+    #[must_use]
+    pub fn is_graced(self) -> bool {
+        match self {
+            Self::LeaseExpiry | Self::WorkerSilence => true,
+            Self::StepWake | Self::SignalTimeout | Self::TaskReady => false,
+        }
+    }
+}
+
+impl Key for TimerKind {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let byte: u8 = match self {
+            Self::StepWake => 1,
+            Self::SignalTimeout => 2,
+            Self::TaskReady => 3,
+            Self::LeaseExpiry => 4,
+            Self::WorkerSilence => 5,
+        };
+        byte.encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let byte = u8::decode(bytes)?;
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+impl Key for TimerKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        (self.kind, self.due_ms, self.subject, self.detail).encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let (kind, due_ms, subject, detail) = Key::decode(bytes)?;
+        Some(Self {
+            kind,
+            due_ms,
+            subject,
+            detail,
+        })
+    }
+}

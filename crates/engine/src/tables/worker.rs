@@ -1,0 +1,123 @@
+//! The worker registry (A20), split into what rarely changes and what every task changes.
+
+use super::tables;
+use crate::entry::NodeId;
+use crate::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
+use crate::json::Json;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+tables! {
+    /// By id. Live until the worker deregisters.
+    20 Workers((Namespace, WorkerId)) -> WorkerRecord, HOT;
+    /// By id. Live as long as the worker's record.
+    21 WorkerActivities((Namespace, WorkerId)) -> WorkerActivityRecord, HOT;
+    /// Workers by number, for their timers. Live as long as the worker's record.
+    22 WorkerNumbers(WorkerNumber) -> (Namespace, WorkerId);
+}
+
+/// What a worker said of itself when it registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    /// Its number.
+    pub number: WorkerNumber,
+    /// A new one with each start of its process: a change frees its leases (A4).
+    pub incarnation: u64,
+    /// What kind of tasks it takes.
+    pub kind: WorkerKind,
+    /// Tasks that it runs at once; kept by the worker itself (A22).
+    pub max_concurrency: u32,
+    /// What it handles.
+    pub processes: Vec<Process>,
+    /// What it may be chosen by (A3).
+    pub labels: BTreeMap<String, String>,
+    /// Anything, for people.
+    pub metadata: Option<Json>,
+    /// Groups the workers of one machine.
+    pub machine_id: Option<String>,
+    /// The node that it is a part of, for an embedded worker (A9).
+    pub node: Option<NodeId>,
+    /// When it first registered, in milliseconds.
+    pub registered_at_ms: u64,
+}
+
+/// What kind of tasks a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerKind {
+    /// Tasks of actions.
+    Action,
+    /// Records of streams.
+    Stream,
+}
+
+/// An action or a stream and group that a worker handles.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Process {
+    /// The action's name, or `stream/group`.
+    pub name: String,
+    /// Which of the two.
+    pub kind: ProcessKind,
+}
+
+/// What a process handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ProcessKind {
+    /// An action.
+    Action,
+    /// A consumer group of a stream.
+    StreamConsumer,
+}
+
+/// What a worker does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerActivityRecord {
+    /// Whether it gets tasks.
+    pub state: WorkerState,
+    /// Whether it drains; sticky through silence (A20).
+    pub is_draining: bool,
+    /// Tasks in flight, as it last said.
+    pub load: u32,
+    /// When it was last heard, in milliseconds.
+    pub heard_at_ms: u64,
+    /// Tasks that it holds (A4).
+    pub leases: Vec<ActionRunNumber>,
+    /// Tasks completed in its life.
+    pub tasks_completed: u64,
+    /// Tasks failed in its life.
+    pub tasks_failed: u64,
+    /// By process name.
+    pub processes: BTreeMap<String, ProcessRecord>,
+}
+
+/// Whether a worker is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorkerState {
+    /// Heard within 90 s.
+    Healthy,
+    /// Silent for longer, or known to be gone.
+    Unhealthy,
+}
+
+/// What one process of a worker did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRecord {
+    /// Successful executions.
+    pub run_count: u64,
+    /// Failed executions.
+    pub fail_count: u64,
+    /// When the last one ended, in milliseconds.
+    pub last_run_at_ms: Option<u64>,
+}
+
+impl WorkerActivityRecord {
+    /// The manual's status; `idle` is derived (A20).
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        match (self.state, self.is_draining) {
+            (WorkerState::Unhealthy, _) => "unhealthy",
+            (WorkerState::Healthy, true) => "draining",
+            (WorkerState::Healthy, false) if self.load == 0 && self.leases.is_empty() => "idle",
+            (WorkerState::Healthy, false) => "active",
+        }
+    }
+}

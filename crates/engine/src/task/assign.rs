@@ -1,0 +1,185 @@
+//! Giving tasks to the entry's offers (A3, A21, design rule 3).
+
+use super::lease::lease_timer;
+use super::ready::{load, ready_key};
+use super::token::TaskToken;
+use crate::effect::{Assignment, Effect};
+use crate::entry::Offer;
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId};
+use crate::limits::ENTRY_COMMANDS_MAX;
+use crate::reply::Reply;
+use crate::run;
+use crate::store::StoreError;
+use crate::tables::{
+    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Event, EventKind, Lease, Ready,
+};
+use crate::turn::{Outcome, Turn};
+use crate::worker;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Gives the ready tasks of one action to the offers of this entry, oldest and most urgent first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssignTasks {
+    /// The action.
+    pub action: ActionName,
+}
+
+impl AssignTasks {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let mut count = 0;
+        for number in self.candidates(turn, namespace)? {
+            let record = load(turn, number)?;
+            let Some(position) = fitting_offer(turn, &record)? else {
+                continue;
+            };
+            turn.delete::<Ready>(&ready_key(number, &record));
+            assign(turn, number, position)?;
+            count += 1;
+        }
+        Ok(Reply::TasksAssigned { count })
+    }
+
+    /// Ready tasks that some offer could take by its labels, at most as many as there are slots.
+    fn candidates(
+        &self,
+        turn: &Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Result<Vec<ActionRunNumber>, StoreError> {
+        let offers: Vec<(&Offer, u32)> = turn
+            .offers()
+            .iter()
+            .enumerate()
+            .filter(|(_, offer)| is_for(offer, namespace, &self.action))
+            .map(|(position, offer)| (offer, turn.slots_left(position)))
+            .filter(|(_, slots)| *slots > 0)
+            .collect();
+        let slots: usize = offers.iter().map(|(_, slots)| *slots as usize).sum();
+        let wanted = slots.min(ENTRY_COMMANDS_MAX);
+        let mut numbers = Vec::new();
+        if wanted == 0 {
+            return Ok(numbers);
+        }
+        turn.visit::<Ready>(&(namespace.clone(), self.action.clone()), |key, ready| {
+            if offers
+                .iter()
+                .any(|(offer, _)| has_labels(offer, &ready.labels))
+            {
+                numbers.push(key.3);
+            }
+            if numbers.len() < wanted {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(numbers)
+    }
+}
+
+/// The offer that gets the task: of those that fit, the one with the most free slots.
+pub(super) fn fitting_offer(
+    turn: &mut Turn<'_, '_>,
+    record: &ActionRunRecord,
+) -> Result<Option<usize>, StoreError> {
+    let mut best: Option<(u32, usize)> = None;
+    for (position, offer) in turn.offers().iter().enumerate() {
+        let slots = turn.slots_left(position);
+        let fits = slots > best.map_or(0, |(slots, _)| slots)
+            && is_for(offer, &record.namespace, &record.action)
+            && has_labels(offer, &record.labels);
+        if fits && worker::is_taking_tasks(turn, &offer.namespace, &offer.worker)? {
+            best = Some((slots, position));
+        }
+    }
+    Ok(best.map(|(_, position)| position))
+}
+
+fn is_for(offer: &Offer, namespace: &Namespace, action: &ActionName) -> bool {
+    offer.namespace == *namespace && offer.actions.contains(action)
+}
+
+/// A run's labels must be a subset of the worker's (A3).
+fn has_labels(offer: &Offer, labels: &BTreeMap<String, String>) -> bool {
+    labels
+        .iter()
+        .all(|(key, value)| offer.labels.get(key) == Some(value))
+}
+
+/// Gives the task of `number` to the offer at `position`.
+pub(super) fn assign(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    position: usize,
+) -> Outcome<()> {
+    let offer = &turn.offers()[position];
+    turn.take_slot(position);
+    let mut record = load(turn, number)?;
+    let now_ms = turn.now_ms();
+    let expires_at_ms = now_ms.saturating_add(record.timeout_ms);
+    let secret = turn.random();
+    record.status = ActionRunStatus::Running;
+    record.started_at_ms = record.started_at_ms.or(Some(now_ms));
+    record.lease = Some(Lease {
+        worker: offer.worker.clone(),
+        secret,
+        expires_at_ms,
+    });
+    turn.set_timer(lease_timer(number, record.attempt, expires_at_ms));
+    worker::hold(turn, (&record.namespace, &offer.worker), number)?;
+    note_start(turn, number, &record, offer)?;
+    let run_id = run_id_of(turn, &record)?;
+    turn.effect(Effect::DeliverTask {
+        worker: offer.worker.clone(),
+        poll: offer.poll,
+        assignment: Box::new(Assignment {
+            token: TaskToken {
+                action_run: number,
+                attempt: record.attempt,
+                secret,
+            },
+            namespace: record.namespace.clone(),
+            action: record.action.clone(),
+            input: record.input,
+            lease_expires_at_ms: expires_at_ms,
+            timeout_ms: record.timeout_ms,
+            created_at_ms: record.created_at_ms,
+            run_id,
+            labels: record.labels.clone(),
+        }),
+    });
+    turn.put::<ActionRuns>(&number, record);
+    Ok(())
+}
+
+fn note_start(
+    turn: &mut Turn<'_, '_>,
+    number: ActionRunNumber,
+    record: &ActionRunRecord,
+    offer: &Offer,
+) -> Result<(), StoreError> {
+    let ActionRunOwner::Step { run, activation } = record.owner else {
+        return Ok(());
+    };
+    let owner = run::load(turn, run)?;
+    let step = owner.activation(activation).map(|active| active.step);
+    let (worker, attempt) = (offer.worker.clone(), record.attempt);
+    let kind = EventKind::ActionStarted {
+        action_run: number,
+        worker,
+        attempt,
+    };
+    turn.event(run, Event { step, kind });
+    Ok(())
+}
+
+fn run_id_of(
+    turn: &mut Turn<'_, '_>,
+    record: &ActionRunRecord,
+) -> Result<Option<RunId>, StoreError> {
+    Ok(match record.owner {
+        ActionRunOwner::Step { run, .. } => Some(run::load(turn, run)?.id),
+        ActionRunOwner::Caller => None,
+    })
+}

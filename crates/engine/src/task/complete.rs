@@ -1,0 +1,46 @@
+//! A worker reports an outcome (A4, A4a).
+
+use super::end::{Ending, end};
+use super::lease::{check, drop_lease};
+use super::token::TaskToken;
+use crate::ids::{Namespace, OutcomeName};
+use crate::json::Json;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::run;
+use crate::tables::ActionRunStatus;
+use crate::turn::{Outcome, Turn};
+use crate::worker;
+use serde::{Deserialize, Serialize};
+
+/// Ends a task with an outcome. A handler's `failure` is a step failure without action retry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompleteTask {
+    /// The attempt.
+    pub token: TaskToken,
+    /// `success` or a name of the action's own.
+    pub outcome: OutcomeName,
+    /// The output.
+    pub output: Json,
+}
+
+impl CompleteTask {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        if run::is_reserved(&self.outcome) {
+            return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
+        }
+        let number = self.token.action_run;
+        let (mut record, lease) = check(turn, namespace, &self.token)?;
+        drop_lease(turn, number, &mut record)?;
+        worker::count(turn, (namespace, &lease.worker), (&record.action, true))?;
+        record.error = None;
+        let ending = Ending {
+            status: ActionRunStatus::Completed,
+            outcome: self.outcome.clone(),
+            output: Some(self.output.clone()),
+            is_retryable: true,
+        };
+        end(turn, (number, record), ending)?;
+        Ok(Reply::Done)
+    }
+}

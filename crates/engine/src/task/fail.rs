@@ -1,0 +1,106 @@
+//! A worker reports an error (A5).
+
+use super::end::{Ending, end};
+use super::lease::{check, drop_lease};
+use super::ready::{make_ready_after, retry_delay_ms};
+use super::token::TaskToken;
+use crate::ids::{ActionRunNumber, Namespace};
+use crate::quarantine::cut;
+use crate::reply::Reply;
+use crate::run::{self, outcome_name};
+use crate::store::StoreError;
+use crate::tables::{
+    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Event, EventKind, TaskError,
+};
+use crate::turn::{Outcome, Turn};
+use crate::worker;
+use serde::{Deserialize, Serialize};
+
+/// What may follow a failure (A5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailKind {
+    /// The action's own retries, while there are any.
+    Retry,
+    /// No action retry; the step's own may follow.
+    NoRetry,
+    /// Neither an action retry nor a step retry.
+    NonRetryable,
+}
+
+/// Ends a task with an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailTask {
+    /// The attempt.
+    pub token: TaskToken,
+    /// What may follow.
+    pub kind: FailKind,
+    /// The failure's code; plans classify by it (W35).
+    pub code: Option<String>,
+    /// What went wrong.
+    pub message: String,
+}
+
+const CODE_DEFAULT: &str = "failure";
+
+impl FailTask {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let number = self.token.action_run;
+        let (mut record, lease) = check(turn, namespace, &self.token)?;
+        drop_lease(turn, number, &mut record)?;
+        worker::count(turn, (namespace, &lease.worker), (&record.action, false))?;
+        let code = self.code.as_deref().unwrap_or(CODE_DEFAULT);
+        let message = cut(&self.message);
+        record.error = Some(TaskError {
+            code: cut(code),
+            message: message.clone(),
+        });
+        if self.kind == FailKind::Retry && record.attempt < record.attempts_max {
+            try_again(turn, (number, record), message)?;
+            return Ok(Reply::Done);
+        }
+        let ending = Ending {
+            status: ActionRunStatus::Failed,
+            outcome: outcome_name::of(outcome_name::FAILURE),
+            output: None,
+            is_retryable: self.kind != FailKind::NonRetryable,
+        };
+        end(turn, (number, record), ending)?;
+        Ok(Reply::Done)
+    }
+}
+
+fn try_again(
+    turn: &mut Turn<'_, '_>,
+    (number, mut record): (ActionRunNumber, ActionRunRecord),
+    message: String,
+) -> Outcome<()> {
+    let delay_ms = retry_delay_ms(&record);
+    record.attempt += 1;
+    record.status = ActionRunStatus::Pending;
+    note_retry(turn, (number, &record), delay_ms, message)?;
+    turn.put::<ActionRuns>(&number, record);
+    make_ready_after(turn, number, delay_ms)
+}
+
+fn note_retry(
+    turn: &mut Turn<'_, '_>,
+    (number, record): (ActionRunNumber, &ActionRunRecord),
+    delay_ms: u64,
+    message: String,
+) -> Result<(), StoreError> {
+    let ActionRunOwner::Step { run, activation } = record.owner else {
+        return Ok(());
+    };
+    let step = run::load(turn, run)?
+        .activation(activation)
+        .map(|active| active.step);
+    let due_ms = turn.now_ms().saturating_add(delay_ms);
+    let kind = EventKind::ActionRetryScheduled {
+        action_run: number,
+        attempt: record.attempt,
+        due_ms,
+        message,
+    };
+    turn.event(run, Event { step, kind });
+    Ok(())
+}

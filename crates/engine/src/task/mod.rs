@@ -1,0 +1,20 @@
+//! Tasks: the attempts of action runs, from ready to reported (A4, A5).
+
+mod assign;
+mod complete;
+mod end;
+mod fail;
+mod lease;
+mod ready;
+mod token;
+mod touch;
+
+pub use assign::AssignTasks;
+pub use complete::CompleteTask;
+pub use fail::{FailKind, FailTask};
+pub use token::{TaskToken, TokenInvalid};
+pub use touch::TouchTask;
+
+pub(crate) use end::cancel;
+pub(crate) use lease::{expire, release};
+pub(crate) use ready::{make_ready, make_ready_after, wake};

@@ -1,0 +1,95 @@
+//! The token of an attempt: the right to report on it (A4).
+
+use crate::ids::ActionRunNumber;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Names one attempt of one action run, with a secret drawn from its entry's seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaskToken {
+    /// The action run.
+    pub action_run: ActionRunNumber,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// What another cannot guess.
+    pub secret: u64,
+}
+
+/// A text that is no token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a task token as it was handed out, but it is malformed")]
+pub struct TokenInvalid;
+
+impl TaskToken {
+    /// The task's published id: the action run's and the attempt.
+    #[must_use]
+    pub fn task_id(&self) -> String {
+        format!("{}.{}", self.action_run, self.attempt)
+    }
+}
+
+impl fmt::Display for TaskToken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}.{}.{:016x}",
+            self.action_run, self.attempt, self.secret
+        )
+    }
+}
+
+impl FromStr for TaskToken {
+    type Err = TokenInvalid;
+
+    fn from_str(text: &str) -> Result<Self, TokenInvalid> {
+        let mut parts = text.split('.');
+        let action_run = parts
+            .next()
+            .and_then(ActionRunNumber::from_id)
+            .ok_or(TokenInvalid)?;
+        let attempt = parts
+            .next()
+            .and_then(|part| part.parse().ok())
+            .ok_or(TokenInvalid)?;
+        let secret = parts
+            .next()
+            .filter(|part| part.len() == 16)
+            .ok_or(TokenInvalid)?;
+        let secret = u64::from_str_radix(secret, 16).map_err(|_| TokenInvalid)?;
+        match parts.next() {
+            Some(_) => Err(TokenInvalid),
+            None => Ok(Self {
+                action_run,
+                attempt,
+                secret,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_survives_its_text_and_nothing_else_parses() {
+        let token = TaskToken {
+            action_run: ActionRunNumber(7),
+            attempt: 2,
+            secret: 0xabc,
+        };
+        assert_eq!(token.to_string(), "arun-7.2.0000000000000abc");
+        assert_eq!(token.to_string().parse(), Ok(token));
+        for text in [
+            "",
+            "arun-7",
+            "arun-7.2",
+            "arun-7.2.abc",
+            "arun-7.2.0000000000000abc.1",
+            "7.2.0000000000000abc",
+        ] {
+            assert_eq!(text.parse::<TaskToken>(), Err(TokenInvalid), "{text}");
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! One command's overlay: what it reads, and the writes, events and effects that it collects.
+
+use crate::effect::Effect;
+use crate::entry::{NodeId, Offer, Stamp};
+use crate::ids::RunNumber;
+use crate::overlay::{Cache, Cell, Overlay, merged};
+use crate::rejection::Rejection;
+use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
+use crate::tables::{
+    Cluster, ClusterRecord, Event, Key, Table, TimerKey, Timers, damaged, decode_key,
+    decode_record, decode_row, encode_key, encode_prefix,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Why a turn ends without a reply.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The command is refused; its overlay is dropped.
+    Rejected(Rejection),
+    /// The store failed; the process must end.
+    Store(StoreError),
+}
+
+impl From<Rejection> for Halt {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What every step of a turn returns.
+pub(crate) type Outcome<T> = Result<T, Halt>;
+
+/// Everything that the turns of one entry share.
+pub(crate) struct EntryState<'a> {
+    store: &'a dyn Reader,
+    cache: &'a mut Cache,
+    quarantined_runs: &'a mut BTreeSet<RunNumber>,
+    overlay: Overlay,
+    stamp: Stamp,
+    now_ms: u64,
+    raft_index: u64,
+    offers: &'a [Offer],
+    slots_left: Vec<u32>,
+}
+
+/// Where an entry comes from.
+pub(crate) struct Source<'a> {
+    pub(crate) store: &'a dyn Reader,
+    pub(crate) cache: &'a mut Cache,
+    pub(crate) quarantined_runs: &'a mut BTreeSet<RunNumber>,
+}
+
+impl<'a> EntryState<'a> {
+    pub(crate) fn new(
+        source: Source<'a>,
+        raft_index: u64,
+        stamp: Stamp,
+        offers: &'a [Offer],
+    ) -> Self {
+        Self {
+            store: source.store,
+            cache: source.cache,
+            quarantined_runs: source.quarantined_runs,
+            overlay: Overlay::default(),
+            stamp,
+            now_ms: stamp.now_ms,
+            raft_index,
+            slots_left: offers.iter().map(|offer| offer.slots).collect(),
+            offers,
+        }
+    }
+
+    /// Moves the cluster's clock to the entry's time, never back (design rule 1).
+    pub(crate) fn advance_clock(&mut self) -> Result<u64, StoreError> {
+        let mut turn = Turn::new(self, 0);
+        let mut cluster = turn.cluster()?;
+        cluster.now_ms = cluster.now_ms.max(turn.entry.stamp.now_ms);
+        let now_ms = cluster.now_ms;
+        turn.put::<Cluster>(&(), cluster);
+        turn.commit();
+        self.now_ms = now_ms;
+        Ok(now_ms)
+    }
+
+    pub(crate) fn quarantine(&mut self, run: RunNumber) {
+        self.quarantined_runs.insert(run);
+    }
+
+    /// The entry's writes, encoded; the cache follows them.
+    pub(crate) fn finish(self) -> Writes {
+        let mut writes = Writes::new();
+        for (key, cell) in self.overlay.into_rows() {
+            self.cache.follow(&key, cell.as_ref());
+            writes.insert(key, cell.map(|cell| cell.encode()));
+        }
+        writes
+    }
+}
+
+/// One command's view of the state, and what it adds to it.
+pub(crate) struct Turn<'t, 'e> {
+    entry: &'t mut EntryState<'e>,
+    overlay: Overlay,
+    slots_taken: BTreeMap<usize, u32>,
+    events: BTreeMap<RunNumber, Vec<Event>>,
+    effects: Vec<Effect>,
+    random_state: u64,
+}
+
+impl<'t, 'e> Turn<'t, 'e> {
+    /// The turn of the command at `position` in its entry.
+    pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
+        let random_state = entry.stamp.seed ^ position.wrapping_mul(0xd134_2543_de82_ef95);
+        Self {
+            entry,
+            overlay: Overlay::default(),
+            slots_taken: BTreeMap::new(),
+            events: BTreeMap::new(),
+            effects: Vec::new(),
+            random_state,
+        }
+    }
+
+    /// The entry's time, in milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.entry.now_ms
+    }
+
+    /// The entry's place in the log.
+    pub(crate) fn raft_index(&self) -> u64 {
+        self.entry.raft_index
+    }
+
+    /// The leader that proposed the entry.
+    pub(crate) fn node(&self) -> NodeId {
+        self.entry.stamp.node
+    }
+
+    /// The next number drawn from the entry's seed (SplitMix64).
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random_state = self.random_state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random_state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// The record at `key`.
+    pub(crate) fn get<T: Table>(
+        &mut self,
+        key: &T::Key,
+    ) -> Result<Option<Arc<T::Record>>, StoreError> {
+        let bytes = encode_key::<T>(key);
+        if let Some(cell) = self
+            .overlay
+            .get(&bytes)
+            .or_else(|| self.entry.overlay.get(&bytes))
+        {
+            return Ok(cell.map(Cell::record::<T>));
+        }
+        if let Some(record) = self.entry.cache.get::<T>(&bytes) {
+            return Ok(Some(record));
+        }
+        let Some(value) = self.entry.store.get(&bytes)? else {
+            return Ok(None);
+        };
+        let record = Arc::new(decode_record::<T>(&value).map_err(damaged)?);
+        self.entry.cache.keep::<T>(&bytes, &record);
+        Ok(Some(record))
+    }
+
+    /// Writes the record at `key`.
+    pub(crate) fn put<T: Table>(&mut self, key: &T::Key, record: T::Record) {
+        self.overlay
+            .set(encode_key::<T>(key), Some(Cell::new::<T>(Arc::new(record))));
+    }
+
+    /// Deletes the record at `key`.
+    pub(crate) fn delete<T: Table>(&mut self, key: &T::Key) {
+        self.overlay.set(encode_key::<T>(key), None);
+    }
+
+    /// The rows of `T` whose keys begin with `prefix`, at most `count_max` of them.
+    pub(crate) fn list<T: Table>(
+        &self,
+        prefix: &impl Key,
+        count_max: usize,
+    ) -> Result<Vec<(T::Key, Arc<T::Record>)>, StoreError> {
+        let mut rows = Vec::new();
+        if count_max == 0 {
+            return Ok(rows);
+        }
+        self.visit::<T>(prefix, |key, record| {
+            rows.push((key, record));
+            if rows.len() < count_max {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the rows of `T` whose keys begin with `prefix`, in key order, until `visit` breaks.
+    pub(crate) fn visit<T: Table>(
+        &self,
+        prefix: &impl Key,
+        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
+        let mut written = merged(&self.overlay, &self.entry.overlay, &range).peekable();
+        let mut visit_written = |key: &[u8], cell: Option<&Cell>| match (decode_key::<T>(key), cell)
+        {
+            (Some(key), Some(cell)) => visit(key, cell.record::<T>()),
+            (_, None) | (None, _) => ControlFlow::Continue(()),
+        };
+        let mut failure = None;
+        let mut is_done = false;
+        self.entry
+            .store
+            .scan(&range, Order::Ascending, &mut |key, value| {
+                while let Some((earlier, cell)) = written.next_if(|(written, _)| *written < key) {
+                    if visit_written(earlier, cell).is_break() {
+                        is_done = true;
+                        return ControlFlow::Break(());
+                    }
+                }
+                let flow = match written.next_if(|(written, _)| *written == key) {
+                    Some((key, cell)) => visit_written(key, cell),
+                    None => match decode_row::<T>(key, value) {
+                        Ok((_, record)) => {
+                            visit_written(key, Some(&Cell::new::<T>(Arc::new(record))))
+                        }
+                        Err(error) => {
+                            failure = Some(error);
+                            ControlFlow::Break(())
+                        }
+                    },
+                };
+                is_done = flow.is_break();
+                flow
+            })?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        while !is_done && let Some((key, cell)) = written.next() {
+            is_done = visit_written(key, cell).is_break();
+        }
+        Ok(())
+    }
+
+    /// The cluster's record.
+    pub(crate) fn cluster(&mut self) -> Result<ClusterRecord, StoreError> {
+        Ok(self
+            .get::<Cluster>(&())?
+            .map(Arc::unwrap_or_clone)
+            .unwrap_or_default())
+    }
+
+    /// Adds one to a sequence of the cluster and returns its new value.
+    pub(crate) fn next_number(
+        &mut self,
+        sequence: fn(&mut ClusterRecord) -> &mut u64,
+    ) -> Result<u64, StoreError> {
+        let mut cluster = self.cluster()?;
+        let number = sequence(&mut cluster);
+        *number += 1;
+        let number = *number;
+        self.put::<Cluster>(&(), cluster);
+        Ok(number)
+    }
+
+    /// Sets a timer.
+    pub(crate) fn set_timer(&mut self, timer: TimerKey) {
+        self.put::<Timers>(&timer, ());
+        self.effects.push(Effect::ArmTimer {
+            due_ms: timer.due_ms,
+        });
+    }
+
+    /// Takes a timer back, if it is set.
+    pub(crate) fn clear_timer(&mut self, timer: TimerKey) {
+        self.delete::<Timers>(&timer);
+    }
+
+    /// Adds a hint for the outside.
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Adds an event to a run's history; written with the turn.
+    pub(crate) fn event(&mut self, run: RunNumber, event: Event) {
+        self.events.entry(run).or_default().push(event);
+    }
+
+    /// Takes the events that were collected.
+    pub(crate) fn take_events(&mut self) -> BTreeMap<RunNumber, Vec<Event>> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Whether the run was set aside (design rule 10).
+    pub(crate) fn is_quarantined(&self, run: RunNumber) -> bool {
+        self.entry.quarantined_runs.contains(&run)
+    }
+
+    /// The entry's offers.
+    pub(crate) fn offers(&self) -> &'e [Offer] {
+        self.entry.offers
+    }
+
+    /// How many slots of the offer at `position` are free.
+    pub(crate) fn slots_left(&self, position: usize) -> u32 {
+        let taken = self.slots_taken.get(&position).copied().unwrap_or(0);
+        self.entry
+            .slots_left
+            .get(position)
+            .copied()
+            .unwrap_or(0)
+            .saturating_sub(taken)
+    }
+
+    /// Takes a slot of the offer at `position`.
+    pub(crate) fn take_slot(&mut self, position: usize) {
+        assert!(
+            self.slots_left(position) > 0,
+            "a slot is taken only where one is free"
+        );
+        *self.slots_taken.entry(position).or_default() += 1;
+    }
+
+    /// Keeps what the turn wrote, and hands out its effects.
+    pub(crate) fn commit(self) -> Vec<Effect> {
+        assert!(
+            self.events.is_empty(),
+            "events are written before a turn is committed"
+        );
+        for (position, taken) in self.slots_taken {
+            self.entry.slots_left[position] -= taken;
+        }
+        self.entry.overlay.absorb(self.overlay);
+        self.effects
+    }
+}

@@ -1,0 +1,1 @@
+//! What reads of the state look like, apart from the commands.

@@ -1,0 +1,81 @@
+//! What every task changes of a worker: leases and counters.
+
+use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
+use crate::store::StoreError;
+use crate::tables::{WorkerActivities, WorkerActivityRecord};
+use crate::turn::Turn;
+use std::sync::Arc;
+
+/// A worker by namespace and id.
+pub(crate) type WorkerRef<'a> = (&'a Namespace, &'a WorkerId);
+
+/// Whether the worker is registered and does not drain (A21).
+pub(crate) fn is_taking_tasks(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    worker: &WorkerId,
+) -> Result<bool, StoreError> {
+    let key = (namespace.clone(), worker.clone());
+    Ok(turn
+        .get::<WorkerActivities>(&key)?
+        .is_some_and(|activity| !activity.is_draining))
+}
+
+/// The worker takes a task.
+pub(crate) fn hold(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerRef<'_>,
+    task: ActionRunNumber,
+) -> Result<(), StoreError> {
+    change(turn, worker, |activity| activity.leases.push(task))
+}
+
+/// The worker no longer holds a task.
+pub(crate) fn let_go(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerRef<'_>,
+    task: ActionRunNumber,
+) -> Result<(), StoreError> {
+    change(turn, worker, |activity| {
+        activity.leases.retain(|held| *held != task)
+    })
+}
+
+/// Counts an execution of `action` by how it ended.
+pub(crate) fn count(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerRef<'_>,
+    (action, is_success): (&ActionName, bool),
+) -> Result<(), StoreError> {
+    let now_ms = turn.now_ms();
+    change(turn, worker, |activity| {
+        let process = activity
+            .processes
+            .entry(action.as_str().to_owned())
+            .or_default();
+        process.last_run_at_ms = Some(now_ms);
+        if is_success {
+            process.run_count += 1;
+            activity.tasks_completed += 1;
+        } else {
+            process.fail_count += 1;
+            activity.tasks_failed += 1;
+        }
+    })
+}
+
+/// Changes a worker's activity; one that has deregistered since has none left to change.
+fn change(
+    turn: &mut Turn<'_, '_>,
+    (namespace, worker): WorkerRef<'_>,
+    edit: impl FnOnce(&mut WorkerActivityRecord),
+) -> Result<(), StoreError> {
+    let key = (namespace.clone(), worker.clone());
+    let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
+        return Ok(());
+    };
+    let mut activity = Arc::unwrap_or_clone(activity);
+    edit(&mut activity);
+    turn.put::<WorkerActivities>(&key, activity);
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! A worker says that it lives (A20).
+
+use super::health::silence_timer;
+use crate::ids::{Namespace, WorkerId};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerState, Workers};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Keeps a worker healthy and tells its load; the reply says whether it should drain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatWorker {
+    /// The worker.
+    pub worker_id: WorkerId,
+    /// Its process: one that was replaced is told so.
+    pub incarnation: u64,
+    /// Tasks in flight.
+    pub load: u32,
+}
+
+impl HeartbeatWorker {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.worker_id.clone());
+        let unknown = || Rejection::WorkerUnknown(self.worker_id.clone());
+        let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
+        if worker.incarnation != self.incarnation {
+            return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
+        }
+        let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
+        let now_ms = turn.now_ms();
+        if activity.state == WorkerState::Unhealthy {
+            turn.set_timer(silence_timer(worker.number, now_ms));
+        }
+        let is_draining = activity.is_draining;
+        turn.put::<WorkerActivities>(
+            &key,
+            WorkerActivityRecord {
+                state: WorkerState::Healthy,
+                heard_at_ms: now_ms,
+                load: self.load,
+                ..Arc::unwrap_or_clone(activity)
+            },
+        );
+        Ok(Reply::WorkerHeard { is_draining })
+    }
+}

@@ -1,0 +1,161 @@
+//! Registering a worker (A20).
+
+use super::health::silence_timer;
+use crate::entry::NodeId;
+use crate::ids::{Namespace, WorkerId, WorkerNumber};
+use crate::json::Json;
+use crate::limits::WORKERS_MAX;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::store::StoreError;
+use crate::tables::{
+    Process, WorkerActivities, WorkerActivityRecord, WorkerKind, WorkerNumbers, WorkerRecord,
+    WorkerState, Workers,
+};
+use crate::task;
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Registers a worker, or replaces its registration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterWorker {
+    /// Its id.
+    pub worker_id: WorkerId,
+    /// A random number of the worker's process: a new one frees the old one's leases (A4).
+    pub incarnation: u64,
+    /// What kind of tasks it takes.
+    pub kind: WorkerKind,
+    /// Tasks that it runs at once.
+    pub max_concurrency: u32,
+    /// What it handles.
+    pub processes: Vec<Process>,
+    /// What it may be chosen by (A3).
+    pub labels: BTreeMap<String, String>,
+    /// Anything, for people.
+    pub metadata: Option<Json>,
+    /// Groups the workers of one machine.
+    pub machine_id: Option<String>,
+    /// The node that it is a part of, for an embedded worker.
+    pub node: Option<NodeId>,
+}
+
+impl RegisterWorker {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.worker_id.clone());
+        let now_ms = turn.now_ms();
+        let existing = turn.get::<Workers>(&key)?;
+        let (number, registered_at_ms) = match &existing {
+            Some(existing) => (existing.number, existing.registered_at_ms),
+            None => (self.admit(turn, namespace)?, now_ms),
+        };
+        turn.put::<Workers>(&key, self.record(number, registered_at_ms));
+        let activity = turn
+            .get::<WorkerActivities>(&key)?
+            .map(Arc::unwrap_or_clone);
+        // An unhealthy worker has no timer; a healthy one's is set and looks at `heard_at_ms`.
+        let needs_timer = activity
+            .as_ref()
+            .is_none_or(|old| old.state == WorkerState::Unhealthy);
+        let old = activity.unwrap_or_else(|| fresh(now_ms));
+        let leases = old.leases.clone();
+        turn.put::<WorkerActivities>(
+            &key,
+            WorkerActivityRecord {
+                state: WorkerState::Healthy,
+                is_draining: false,
+                load: 0,
+                heard_at_ms: now_ms,
+                ..old
+            },
+        );
+        if needs_timer {
+            turn.set_timer(silence_timer(number, now_ms));
+        }
+        if existing.is_some_and(|existing| existing.incarnation != self.incarnation) {
+            for task in leases {
+                task::release(turn, task)?;
+            }
+        }
+        Ok(Reply::WorkerHeard { is_draining: false })
+    }
+
+    fn record(&self, number: WorkerNumber, registered_at_ms: u64) -> WorkerRecord {
+        WorkerRecord {
+            number,
+            incarnation: self.incarnation,
+            kind: self.kind,
+            max_concurrency: self.max_concurrency,
+            processes: self.processes.clone(),
+            labels: self.labels.clone(),
+            metadata: self.metadata.clone(),
+            machine_id: self.machine_id.clone(),
+            node: self.node,
+            registered_at_ms,
+        }
+    }
+
+    /// Makes room for a worker that is new: past the bound the longest silent one without leases
+    /// gives way (A20).
+    fn admit(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<WorkerNumber> {
+        let (count, silent) = survey(turn, namespace)?;
+        if count >= WORKERS_MAX {
+            let silent = silent.ok_or_else(|| Rejection::WorkersTooMany(namespace.clone()))?;
+            remove(turn, namespace, &silent)?;
+        }
+        let number = WorkerNumber(turn.next_number(|cluster| &mut cluster.workers_count)?);
+        turn.put::<WorkerNumbers>(&number, (namespace.clone(), self.worker_id.clone()));
+        Ok(number)
+    }
+}
+
+/// How many workers the namespace has, and which of the unhealthy ones has been silent longest.
+fn survey(
+    turn: &Turn<'_, '_>,
+    namespace: &Namespace,
+) -> Result<(u64, Option<WorkerId>), StoreError> {
+    let mut count = 0;
+    let mut silent: Option<(u64, WorkerId)> = None;
+    turn.visit::<WorkerActivities>(namespace, |(_, worker), activity| {
+        count += 1;
+        let may_go = activity.state == WorkerState::Unhealthy && activity.leases.is_empty();
+        let is_older = silent
+            .as_ref()
+            .is_none_or(|(heard_at_ms, _)| activity.heard_at_ms < *heard_at_ms);
+        if may_go && is_older {
+            silent = Some((activity.heard_at_ms, worker));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((count, silent.map(|(_, worker)| worker)))
+}
+
+fn fresh(now_ms: u64) -> WorkerActivityRecord {
+    WorkerActivityRecord {
+        state: WorkerState::Healthy,
+        is_draining: false,
+        load: 0,
+        heard_at_ms: now_ms,
+        leases: Vec::new(),
+        tasks_completed: 0,
+        tasks_failed: 0,
+        processes: BTreeMap::new(),
+    }
+}
+
+/// Removes every trace of a worker.
+pub(super) fn remove(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    worker: &WorkerId,
+) -> Result<(), StoreError> {
+    let key = (namespace.clone(), worker.clone());
+    if let Some(record) = turn.get::<Workers>(&key)? {
+        turn.delete::<WorkerNumbers>(&record.number);
+    }
+    turn.delete::<Workers>(&key);
+    turn.delete::<WorkerActivities>(&key);
+    Ok(())
+}

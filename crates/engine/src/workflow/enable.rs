@@ -1,0 +1,34 @@
+//! Enabling and disabling a workflow (W42).
+
+use crate::ids::{Namespace, WorkflowName};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::tables::{WorkflowRecord, Workflows};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Enables or disables a workflow; open runs go on. Saying it twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetWorkflowEnabled {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// Whether new starts are allowed from now on.
+    pub is_enabled: bool,
+}
+
+impl SetWorkflowEnabled {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.workflow.clone());
+        let workflow = turn
+            .get::<Workflows>(&key)?
+            .ok_or_else(|| Rejection::WorkflowNotFound(self.workflow.clone()))?;
+        if workflow.is_enabled != self.is_enabled {
+            let record = WorkflowRecord {
+                is_enabled: self.is_enabled,
+                latest: workflow.latest,
+            };
+            turn.put::<Workflows>(&key, record);
+        }
+        Ok(Reply::Done)
+    }
+}

@@ -1,0 +1,54 @@
+//! Which revision a start or a child uses (W5).
+
+use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
+use crate::rejection::Rejection;
+use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, Versions, Workflows};
+use crate::turn::{Outcome, Turn};
+use std::sync::Arc;
+
+/// A revision that was found, and whether its workflow takes new runs.
+pub(crate) struct Resolved {
+    pub(crate) number: DefinitionNumber,
+    pub(crate) record: Arc<DefinitionRecord>,
+    pub(crate) is_enabled: bool,
+}
+
+/// The newest revision of `version`, or the latest of all.
+pub(crate) fn newest(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    workflow: &WorkflowName,
+    version: Option<&WorkflowVersion>,
+) -> Outcome<Resolved> {
+    let record = turn
+        .get::<Workflows>(&(namespace.clone(), workflow.clone()))?
+        .ok_or_else(|| Rejection::WorkflowNotFound(workflow.clone()))?;
+    let number = match version {
+        None => record.latest,
+        Some(version) => {
+            let key = (namespace.clone(), workflow.clone(), version.clone());
+            let (workflow, version) = (workflow.clone(), version.clone());
+            let found = turn.get::<Versions>(&key)?;
+            found
+                .ok_or(Rejection::VersionNotFound { workflow, version })?
+                .newest
+        }
+    };
+    Ok(Resolved {
+        number,
+        record: pinned(turn, number)?,
+        is_enabled: record.is_enabled,
+    })
+}
+
+/// The revision that a run is pinned to.
+///
+/// # Panics
+/// When it is not there: definitions outlive their runs.
+pub(crate) fn pinned(
+    turn: &mut Turn<'_, '_>,
+    number: DefinitionNumber,
+) -> Outcome<Arc<DefinitionRecord>> {
+    let record = turn.get::<Definitions>(&number)?;
+    Ok(record.expect("a definition is kept as long as anything refers to it"))
+}

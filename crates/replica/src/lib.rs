@@ -1,0 +1,1 @@
+//! Everything a member does to stay consistent: Raft, log, state, snapshots, peer network.

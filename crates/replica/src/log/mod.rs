@@ -1,0 +1,19 @@
+//! The Raft log: durable on request, one writer, recent entries in memory.
+//!
+//! [`store::LogStore`] is what openraft sees. It keeps the recent entries in a [`window`], hands
+//! every write in order to one [`writer`] thread, which makes many of them durable with one sync,
+//! and reads what has left the window from the [`device`]. [`rocks`] is the device of a real node.
+
+pub mod device;
+pub(crate) mod meter;
+pub(crate) mod record;
+pub(crate) mod rocks;
+pub(crate) mod store;
+pub(crate) mod vote;
+pub(crate) mod window;
+pub(crate) mod writer;
+
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod memory_device;

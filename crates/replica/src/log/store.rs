@@ -1,0 +1,361 @@
+//! The log as openraft sees it.
+
+use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
+use crate::log::record::{self, LogEntry, RecordError};
+use crate::log::vote::{self, Vote};
+use crate::log::window::{Located, Window};
+use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
+use crate::raft::types::{LogId, TypeConfig};
+use flotilla_engine::codec::DecodeError;
+use futures::Stream;
+use openraft::storage::{IOFlushed, RaftLogStorage};
+use openraft::{LogState, OptionalSend, RaftLogReader};
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Decoded entries kept in memory beside those not yet written.
+const WINDOW_BYTES_MAX: usize = 32 << 20;
+/// What one read for replication or apply returns at most, unless one entry alone is larger.
+const READ_BYTES_MAX: usize = 4 << 20;
+
+/// Why a log cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LogOpenError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A record's bytes are not what was written.
+    #[error("the log record at index {index} is corrupt: {error}")]
+    Record {
+        /// Its index.
+        index: u64,
+        /// What is wrong.
+        error: RecordError,
+    },
+    /// A record is missing.
+    #[error("the log has a hole: expected index {expected}, but found {found}")]
+    Hole {
+        /// What should follow.
+        expected: u64,
+        /// What does.
+        found: u64,
+    },
+    /// The vote or another fact cannot be read.
+    #[error("the log's {fact:?} record is corrupt: {error}")]
+    Fact {
+        /// Which.
+        fact: Fact,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// No thread for the writer.
+    #[error("the log writer cannot start: {0}")]
+    Thread(io::Error),
+}
+
+/// The log as openraft sees it; clones share it.
+#[derive(Clone)]
+pub(crate) struct LogStore {
+    device: Arc<dyn LogDevice>,
+    window: Arc<RwLock<Window>>,
+    jobs: mpsc::Sender<Job>,
+    counters: Arc<WriterCounters>,
+    /// The last index whose effects survive a crash without the log.
+    state_durable: watch::Receiver<Option<u64>>,
+}
+
+impl LogStore {
+    /// Opens the log, checks every record and starts its writer.
+    ///
+    /// `state_durable` is the last index that the state store would still have after a power cut:
+    /// no purge goes past it.
+    ///
+    /// # Errors
+    /// [`LogOpenError`] for a device or record that cannot be used.
+    pub(crate) fn open(
+        node_id: u64,
+        device: Arc<dyn LogDevice>,
+        state_durable: watch::Receiver<Option<u64>>,
+    ) -> Result<Self, LogOpenError> {
+        let window = Arc::new(RwLock::new(load(device.as_ref())?));
+        let counters = Arc::new(WriterCounters::default());
+        let writer = Writer {
+            device: Arc::clone(&device),
+            window: Arc::clone(&window),
+            counters: Arc::clone(&counters),
+        };
+        let jobs = writer.spawn(node_id).map_err(LogOpenError::Thread)?;
+        Ok(Self { device, window, jobs, counters, state_durable })
+    }
+
+    /// How much was written since the start.
+    pub(crate) fn counters(&self) -> &WriterCounters {
+        &self.counters
+    }
+
+    /// About how many bytes of log lie after `index`.
+    pub(crate) fn bytes_after(&self, index: u64) -> u64 {
+        self.read_window(|window| window.meter.bytes_after(index))
+    }
+
+    /// About how many bytes the whole log has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.read_window(|window| window.meter.bytes())
+    }
+
+    /// Whether nothing was ever voted or written.
+    pub(crate) fn is_pristine(&self) -> bool {
+        self.read_window(|window| window.vote.is_none() && window.last.is_none())
+    }
+
+    /// The last deleted log id.
+    pub(crate) fn purged(&self) -> Option<LogId> {
+        self.read_window(|window| window.purged)
+    }
+
+    fn read_window<T>(&self, read: impl FnOnce(&Window) -> T) -> T {
+        read(&self.window.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write_window<T>(&self, write: impl FnOnce(&mut Window) -> T) -> T {
+        write(&mut self.window.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn enqueue(&self, operations: Vec<Operation>, waiter: Waiter) -> io::Result<()> {
+        self.jobs.send(Job { operations, waiter }).await.map_err(|_| writer_gone())
+    }
+
+    async fn write_durably(&self, operations: Vec<Operation>) -> io::Result<()> {
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(operations, Waiter::Call(sender)).await?;
+        receiver.await.map_err(|_| writer_gone())?
+    }
+
+    /// Reads a range, at most `bytes_max` of it but at least one entry if there is any.
+    async fn read(&self, from: u64, to: u64, bytes_max: usize) -> io::Result<Vec<LogEntry>> {
+        let Located { device: range, mut recent } =
+            self.read_window(|window| window.locate(from, to, bytes_max));
+        if range.is_empty() {
+            return Ok(recent);
+        }
+        let device = Arc::clone(&self.device);
+        let end = range.end;
+        let mut entries =
+            tokio::task::spawn_blocking(move || read_device(device.as_ref(), range, bytes_max))
+                .await
+                .map_err(io::Error::other)??;
+        let is_complete = entries.last().is_some_and(|last| last.log_id.index() + 1 == end);
+        if is_complete && bytes_max == usize::MAX {
+            entries.append(&mut recent);
+        }
+        Ok(entries)
+    }
+}
+
+impl RaftLogReader<TypeConfig> for LogStore {
+    async fn entries_stream<RB>(
+        &mut self,
+        range: RB,
+    ) -> impl Stream<Item = Result<LogEntry, io::Error>> + OptionalSend
+    where
+        RB: RangeBounds<u64> + Clone + Debug + OptionalSend,
+    {
+        // Read piecemeal: after a long absence the range to apply may be far larger than memory.
+        let (from, to) = limits(&range);
+        let store = self.clone();
+        Box::pin(futures::stream::unfold((Vec::new().into_iter(), from), move |(mut piece, from)| {
+            let store = store.clone();
+            async move {
+                if let Some(entry) = piece.next() {
+                    return Some((Ok(entry), (piece, from)));
+                }
+                let mut piece = match store.read(from, to, READ_BYTES_MAX).await {
+                    Ok(entries) => entries.into_iter(),
+                    Err(error) => return Some((Err(error), (piece, to))),
+                };
+                let next = piece.as_slice().last()?.log_id.index() + 1;
+                let entry = piece.next()?;
+                Some((Ok(entry), (piece, next)))
+            }
+        }))
+    }
+
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<LogEntry>, io::Error> {
+        let (from, to) = limits(&range);
+        self.read(from, to, usize::MAX).await
+    }
+
+    async fn limited_get_log_entries(&mut self, from: u64, to: u64) -> io::Result<Vec<LogEntry>> {
+        self.read(from, to, READ_BYTES_MAX).await
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote>, io::Error> {
+        Ok(self.read_window(|window| window.vote))
+    }
+}
+
+impl RaftLogStorage<TypeConfig> for LogStore {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<TypeConfig>, io::Error> {
+        Ok(self.read_window(|window| LogState {
+            last_purged_log_id: window.purged,
+            last_log_id: window.last,
+        }))
+    }
+
+    async fn get_log_reader(&mut self) -> Self::LogReader {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
+        let bytes = vote::encode_vote(vote);
+        self.write_durably(vec![Operation::Set { fact: Fact::Vote, bytes }]).await?;
+        self.write_window(|window| window.vote = Some(*vote));
+        Ok(())
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
+        let Some(committed) = committed else { return Ok(()) };
+        self.write_window(|window| window.committed = Some(committed));
+        let bytes = vote::encode_log_id(&committed);
+        self.enqueue(vec![Operation::Set { fact: Fact::Committed, bytes }], Waiter::Nobody).await
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {
+        Ok(self.read_window(|window| window.committed))
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<TypeConfig>) -> io::Result<()>
+    where
+        I: IntoIterator<Item = LogEntry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let appended: Vec<_> = entries
+            .into_iter()
+            .map(|entry| (record::encode(&entry), entry))
+            .collect();
+        let operations = self.write_window(|window| {
+            appended
+                .into_iter()
+                .map(|(record, entry)| {
+                    let index = entry.log_id.index();
+                    window.append(entry, record.len());
+                    Operation::Put { index, record }
+                })
+                .collect()
+        });
+        self.enqueue(operations, Waiter::Flushed(callback)).await
+    }
+
+    async fn truncate_after(&mut self, last_log_id: Option<LogId>) -> Result<(), io::Error> {
+        self.write_window(|window| window.truncate_after(last_log_id));
+        let from = last_log_id.map_or(0, |log_id| log_id.index() + 1);
+        self.write_durably(vec![Operation::Truncate { from }]).await
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), io::Error> {
+        // openraft may order the purge while earlier entries still wait to be applied, and panics
+        // when they are then gone (its issue 2116). So a purge waits until the state no longer
+        // needs what it deletes, not even after a power cut.
+        let needed = Some(log_id.index());
+        let mut state_durable = self.state_durable.clone();
+        state_durable
+            .wait_for(|durable| *durable >= needed)
+            .await
+            .map_err(|_| io::Error::other("the state store is closed"))?;
+        self.write_window(|window| window.purge(log_id));
+        let bytes = vote::encode_log_id(&log_id);
+        self.write_durably(vec![
+            Operation::Purge { to: log_id.index() },
+            Operation::Set { fact: Fact::Purged, bytes },
+        ])
+        .await
+    }
+}
+
+/// Reads the facts and checks every record; the last ones stay in memory.
+fn load(device: &dyn LogDevice) -> Result<Window, LogOpenError> {
+    let facts = device.facts()?;
+    let log_id = |fact| {
+        let decode = |bytes: &Vec<u8>| vote::decode_log_id(bytes);
+        facts.get(&fact).map(decode).transpose().map_err(|error| LogOpenError::Fact { fact, error })
+    };
+    let mut window = Window::new(WINDOW_BYTES_MAX);
+    window.purged = log_id(Fact::Purged)?;
+    window.last = window.purged;
+    window.committed = log_id(Fact::Committed)?;
+    window.vote = facts
+        .get(&Fact::Vote)
+        .map(|bytes| vote::decode_vote(bytes))
+        .transpose()
+        .map_err(|error| LogOpenError::Fact { fact: Fact::Vote, error })?;
+    let mut failure = None;
+    let start = window.purged.map_or(0, |purged| purged.index() + 1);
+    device.read(start, u64::MAX, &mut |index, bytes| {
+        failure = load_record(&mut window, index, bytes).err();
+        failure.is_none()
+    })?;
+    failure.map_or(Ok(window), Err)
+}
+
+fn load_record(window: &mut Window, index: u64, bytes: bytes::Bytes) -> Result<(), LogOpenError> {
+    let size = bytes.len();
+    let entry = record::decode(bytes).map_err(|error| LogOpenError::Record { index, error })?;
+    let found = entry.log_id.index();
+    let expected = window.last.map_or(found, |last| last.index() + 1);
+    if found != expected || found != index {
+        return Err(LogOpenError::Hole { expected, found: index });
+    }
+    window.append(entry, size);
+    window.evict(index);
+    Ok(())
+}
+
+fn read_device(
+    device: &dyn LogDevice,
+    range: std::ops::Range<u64>,
+    bytes_max: usize,
+) -> io::Result<Vec<LogEntry>> {
+    let mut entries = Vec::new();
+    let mut bytes_read = 0;
+    let mut failure = None;
+    device
+        .read(range.start, range.end, &mut |index, bytes| {
+            bytes_read += bytes.len();
+            if bytes_read > bytes_max && !entries.is_empty() {
+                return false;
+            }
+            match record::decode(bytes) {
+                Ok(entry) => entries.push(entry),
+                Err(error) => failure = Some(LogOpenError::Record { index, error }),
+            }
+            failure.is_none()
+        })
+        .map_err(io::Error::other)?;
+    failure.map_or(Ok(entries), |error| Err(io::Error::new(io::ErrorKind::InvalidData, error)))
+}
+
+fn limits(range: &impl RangeBounds<u64>) -> (u64, u64) {
+    let from = match range.start_bound() {
+        Bound::Included(from) => *from,
+        Bound::Excluded(before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let to = match range.end_bound() {
+        Bound::Included(last) => last.saturating_add(1),
+        Bound::Excluded(to) => *to,
+        Bound::Unbounded => u64::MAX,
+    };
+    (from, to)
+}
+
+fn writer_gone() -> io::Error {
+    io::Error::other("the log writer has ended")
+}

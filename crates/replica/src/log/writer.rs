@@ -1,0 +1,138 @@
+//! The one thread that writes the log: what waits is made durable with one sync.
+//!
+//! Votes, entries, truncations and purges go through one queue, so the device sees them in the order
+//! in which openraft made them. A flush callback is a watermark to openraft, so the callbacks of a
+//! batch are released in order, after its sync. After a failure nothing more is written: what the
+//! device holds is unknown, and openraft ends this node on the first failed callback.
+
+use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
+use crate::log::window::Window;
+use crate::raft::types::TypeConfig;
+use openraft::storage::IOFlushed;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::{mpsc, oneshot};
+
+/// Jobs that may wait; each holds at most one append of openraft.
+const QUEUE_MAX: usize = 1_024;
+/// One sync covers at most so many bytes, so that the first of a long queue is not kept waiting.
+const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// Who is told that a job is durable.
+pub(crate) enum Waiter {
+    /// openraft's callback of an append.
+    Flushed(IOFlushed<TypeConfig>),
+    /// A call that waits.
+    Call(oneshot::Sender<io::Result<()>>),
+    /// Nobody: need not be durable.
+    Nobody,
+}
+
+/// What the writer shall write.
+pub(crate) struct Job {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) waiter: Waiter,
+}
+
+/// How much was written since the start.
+#[derive(Debug, Default)]
+pub(crate) struct WriterCounters {
+    pub(crate) syncs: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+/// What the writer thread works with.
+pub(crate) struct Writer {
+    pub(crate) device: Arc<dyn LogDevice>,
+    pub(crate) window: Arc<RwLock<Window>>,
+    pub(crate) counters: Arc<WriterCounters>,
+}
+
+impl Writer {
+    /// Starts the thread; it ends when the returned sender and its clones are gone.
+    ///
+    /// # Errors
+    /// [`io::Error`] when the system has no thread to give.
+    pub(crate) fn spawn(self, node_id: u64) -> io::Result<mpsc::Sender<Job>> {
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        std::thread::Builder::new()
+            .name(format!("log-writer-{node_id}"))
+            .spawn(move || self.run(receiver))?;
+        Ok(sender)
+    }
+
+    fn run(self, mut jobs: mpsc::Receiver<Job>) {
+        let mut failure: Option<String> = None;
+        while let Some(first) = jobs.blocking_recv() {
+            let mut batch = Batch::default();
+            batch.add(first);
+            while batch.bytes < BATCH_BYTES_MAX
+                && let Ok(job) = jobs.try_recv()
+            {
+                batch.add(job);
+            }
+            if failure.is_none() {
+                failure = self.write(&batch).err().map(|error| error.to_string());
+            }
+            batch.release(failure.as_deref());
+        }
+    }
+
+    fn write(&self, batch: &Batch) -> Result<(), DeviceError> {
+        self.device.write(&batch.operations, batch.durability())?;
+        if batch.durability() == Durability::Synced {
+            self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        }
+        self.counters.bytes.fetch_add(batch.bytes as u64, Ordering::Relaxed);
+        if let Some(flushed) = batch.index_last {
+            self.window.write().unwrap_or_else(PoisonError::into_inner).evict(flushed);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Batch {
+    operations: Vec<Operation>,
+    waiters: Vec<Waiter>,
+    bytes: usize,
+    /// The last index that is on the device once the batch is.
+    index_last: Option<u64>,
+}
+
+impl Batch {
+    fn add(&mut self, job: Job) {
+        for operation in job.operations {
+            match &operation {
+                Operation::Put { index, record } => {
+                    self.bytes += record.len();
+                    self.index_last = Some(*index);
+                }
+                Operation::Truncate { from } => {
+                    self.index_last = self.index_last.and_then(|_| from.checked_sub(1));
+                }
+                Operation::Purge { .. } | Operation::Set { .. } => {}
+            }
+            self.operations.push(operation);
+        }
+        self.waiters.push(job.waiter);
+    }
+
+    fn durability(&self) -> Durability {
+        let is_awaited = self.waiters.iter().any(|waiter| !matches!(waiter, Waiter::Nobody));
+        if is_awaited { Durability::Synced } else { Durability::Deferred }
+    }
+
+    fn release(self, failure: Option<&str>) {
+        for waiter in self.waiters {
+            let result = failure.map_or(Ok(()), |text| Err(io::Error::other(text.to_owned())));
+            match waiter {
+                Waiter::Flushed(callback) => callback.io_completed(result),
+                // A caller that went away no longer wants to know.
+                Waiter::Call(sender) => drop(sender.send(result)),
+                Waiter::Nobody => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Who belongs to the cluster, and the bytes in which that is kept.
+
+use crate::raft::types::{LogId, TypeConfig};
+use flotilla_engine::codec::{self, DecodeError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A member, as the log of its cluster knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Which cluster: fixed by the entry that founds it, since that entry lists the members.
+    pub cluster_id: String,
+    /// Where its peers reach it.
+    pub peer_address: String,
+    /// Where clients reach it.
+    pub client_address: String,
+    /// Which data directory: drawn when the directory was made, so that a member whose directory
+    /// was wiped is not taken for the one that voted under its name.
+    pub incarnation: u64,
+}
+
+pub(crate) type Membership = openraft::Membership<u64, Member>;
+pub(crate) type StoredMembership = openraft::alias::StoredMembershipOf<TypeConfig>;
+
+/// The persisted form: ours, since openraft's own may change with its version.
+#[derive(Serialize, Deserialize)]
+enum Versioned {
+    V1(Record),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// Where the log set it; unset in the entry itself, which has its own log id.
+    log_id: Option<(u64, u64)>,
+    /// One set of voters, or two while a change is under way.
+    voters: Vec<BTreeSet<u64>>,
+    members: BTreeMap<u64, Member>,
+}
+
+/// Bytes that are no membership.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MembershipError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("expected every voter among the members, but {0}")]
+    Inconsistent(String),
+}
+
+/// The bytes of a membership and of the log id that set it.
+pub(crate) fn encode_stored(stored: &StoredMembership) -> Vec<u8> {
+    let log_id = stored.log_id().as_ref().map(|log_id| (term_of(log_id), log_id.index()));
+    encode(log_id, stored.membership())
+}
+
+/// Reads what [`encode_stored`] wrote.
+pub(crate) fn decode_stored(bytes: &[u8]) -> Result<StoredMembership, MembershipError> {
+    let (log_id, membership) = decode(bytes)?;
+    let log_id = log_id.map(|(term, index)| LogId::new_term_index(term, index));
+    Ok(StoredMembership::new(log_id, membership))
+}
+
+/// The bytes of a membership within its log entry.
+pub(crate) fn encode_proposed(membership: &Membership) -> Vec<u8> {
+    encode(None, membership)
+}
+
+/// Reads what [`encode_proposed`] wrote.
+pub(crate) fn decode_proposed(bytes: &[u8]) -> Result<Membership, MembershipError> {
+    Ok(decode(bytes)?.1)
+}
+
+/// The term in which an entry was proposed.
+pub(crate) fn term_of(log_id: &LogId) -> u64 {
+    log_id.committed_leader_id().term
+}
+
+/// The voters, old and new ones together while a change is under way.
+pub(crate) fn voters(membership: &Membership) -> BTreeSet<u64> {
+    membership.voter_ids().collect()
+}
+
+/// The cluster's id, once a member is known.
+pub(crate) fn cluster_id(membership: &Membership) -> Option<String> {
+    let (_, member) = membership.nodes().next()?;
+    Some(member.cluster_id.clone())
+}
+
+fn encode(log_id: Option<(u64, u64)>, membership: &Membership) -> Vec<u8> {
+    codec::encode(&Versioned::V1(Record {
+        log_id,
+        voters: membership.get_joint_config().clone(),
+        members: membership.nodes().map(|(id, member)| (*id, member.clone())).collect(),
+    }))
+}
+
+type Decoded = (Option<(u64, u64)>, Membership);
+
+fn decode(bytes: &[u8]) -> Result<Decoded, MembershipError> {
+    let Versioned::V1(record) = codec::decode(bytes)?;
+    if record.voters.is_empty() {
+        return Ok((record.log_id, Membership::default()));
+    }
+    let membership = Membership::new(record.voters, record.members)
+        .map_err(|error| MembershipError::Inconsistent(error.to_string()))?;
+    Ok((record.log_id, membership))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str) -> Member {
+        Member {
+            cluster_id: "c".to_owned(),
+            peer_address: format!("{name}:9001"),
+            client_address: format!("{name}:9000"),
+            incarnation: 7,
+        }
+    }
+
+    #[test]
+    fn a_membership_survives_the_round_trip_with_learners_and_joint_voters() {
+        let voters = vec![BTreeSet::from([1, 2]), BTreeSet::from([2, 3])];
+        let members = BTreeMap::from([1, 2, 3, 4].map(|id| (id, member(&format!("n{id}")))));
+        let membership = Membership::new(voters, members).unwrap();
+        let stored = StoredMembership::new(Some(LogId::new_term_index(3, 9)), membership);
+        assert_eq!(decode_stored(&encode_stored(&stored)).unwrap(), stored);
+    }
+
+    #[test]
+    fn the_empty_membership_of_a_fresh_replica_survives_the_round_trip() {
+        let stored = StoredMembership::default();
+        assert_eq!(decode_stored(&encode_stored(&stored)).unwrap(), stored);
+    }
+
+    #[test]
+    fn a_voter_without_a_record_is_refused() {
+        let bytes = codec::encode(&Versioned::V1(Record {
+            log_id: None,
+            voters: vec![BTreeSet::from([1])],
+            members: BTreeMap::new(),
+        }));
+        assert!(matches!(decode_stored(&bytes), Err(MembershipError::Inconsistent(_))));
+    }
+}

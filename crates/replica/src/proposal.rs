@@ -1,0 +1,136 @@
+//! What a normal entry of the log asks its replicas to do.
+
+use bytes::Bytes;
+use flotilla_engine::Entry;
+use flotilla_engine::codec::{self, DecodeError};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// What a normal entry of the log asks its replicas to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// Commands for the engine.
+    Commands(Commands),
+    /// The replicas' own housekeeping.
+    Control(Control),
+}
+
+impl fmt::Display for Proposal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Commands(commands) => write!(formatter, "commands({} B)", commands.bytes.len()),
+            Self::Control(control) => write!(formatter, "{control:?}"),
+        }
+    }
+}
+
+/// An engine entry: its bytes, and its decoded form where that is at hand, so that the node which
+/// made it does not decode it again.
+#[derive(Clone)]
+pub struct Commands {
+    bytes: Bytes,
+    decoded: Option<Arc<Entry>>,
+}
+
+impl Commands {
+    /// Encodes an entry.
+    #[must_use]
+    pub fn new(entry: Entry) -> Self {
+        Self { bytes: entry.encode().into(), decoded: Some(Arc::new(entry)) }
+    }
+
+    /// An entry that another node encoded.
+    #[must_use]
+    pub fn from_bytes(bytes: Bytes) -> Self {
+        Self { bytes, decoded: None }
+    }
+
+    /// The encoded entry.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The entry.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes of a newer version: the process must end (design rule 12).
+    pub fn entry(&self) -> Result<Arc<Entry>, DecodeError> {
+        match &self.decoded {
+            Some(entry) => Ok(Arc::clone(entry)),
+            None => Entry::decode(&self.bytes).map(Arc::new),
+        }
+    }
+}
+
+impl PartialEq for Commands {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Commands {}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Commands").field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+/// The replicas' own housekeeping, agreed through the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Control {
+    /// Entries up to this index may be deleted wherever an own snapshot covers them too.
+    PurgeFloor {
+        /// The last index that may go.
+        index: u64,
+    },
+    /// A replica's digest after the entry at `index` (design rule 11).
+    DigestReport {
+        /// Whose digest.
+        node: u64,
+        /// After which entry.
+        index: u64,
+        /// The digest.
+        digest: u128,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+enum Versioned {
+    V1(Control),
+}
+
+impl Control {
+    /// The persisted form.
+    #[must_use]
+    pub fn encode(self) -> Vec<u8> {
+        codec::encode(&Versioned::V1(self))
+    }
+
+    /// Reads the persisted form.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for other bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let Versioned::V1(control) = codec::decode(bytes)?;
+        Ok(control)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A released form is never edited (design rule 12): a difference here needs a new version.
+    #[test]
+    fn the_bytes_of_controls_do_not_change() {
+        let floor = Control::PurgeFloor { index: 300 };
+        assert_eq!(floor.encode(), [1, 0, 0, 251, 44, 1]);
+        assert_eq!(Control::decode(&floor.encode()).unwrap(), floor);
+        let report = Control::DigestReport { node: 2, index: 3, digest: 4 };
+        assert_eq!(report.encode(), [1, 0, 1, 2, 3, 4]);
+        assert_eq!(Control::decode(&report.encode()).unwrap(), report);
+    }
+}

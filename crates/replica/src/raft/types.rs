@@ -1,0 +1,29 @@
+//! The type configuration of openraft and short names for what follows from it.
+
+#![allow(
+    deprecated,
+    reason = "the macro names openraft's own re-export of its tokio runtime, and no other is public here"
+)]
+
+use crate::membership::Member;
+use crate::proposal::Proposal;
+use flotilla_engine::{Rejection, Reply};
+
+openraft::declare_raft_types!(
+    /// Standard Raft: one leader a term, so a log id is a term and an index.
+    pub TypeConfig:
+        D = Proposal,
+        R = Outcome,
+        NodeId = u64,
+        Node = Member,
+        LeaderId = openraft::impls::leader_id_std::LeaderId<Self::Term, Self::NodeId>,
+);
+
+/// What applying an entry answers to its proposer.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// One answer per command of the entry, in order; empty for other entries.
+    pub replies: Vec<Result<Reply, Rejection>>,
+}
+
+pub(crate) type LogId = openraft::alias::LogIdOf<TypeConfig>;

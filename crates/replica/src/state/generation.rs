@@ -1,0 +1,184 @@
+//! One RocksDB directory of rows, and reading it.
+
+use crate::state::store::SharedReader;
+use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const WRITE_BUFFER_BYTES: usize = 64 << 20;
+const BLOCK_CACHE_BYTES: usize = 64 << 20;
+const BLOOM_BITS_PER_KEY: f64 = 10.0;
+
+/// One RocksDB directory of rows; deleted when it is dropped after [`Generation::doom`].
+pub(crate) struct Generation {
+    /// Invariant: present until drop.
+    database: Option<DB>,
+    directory: PathBuf,
+    is_doomed: AtomicBool,
+}
+
+impl Generation {
+    /// Opens or creates a directory for writing.
+    pub(crate) fn open(directory: &Path) -> Result<Self, rocksdb::Error> {
+        let database = DB::open(&options(), directory)?;
+        Ok(Self::over(database, directory))
+    }
+
+    /// Opens an existing directory that nobody changes.
+    pub(crate) fn open_frozen(directory: &Path) -> Result<Self, rocksdb::Error> {
+        let mut options = options();
+        options.create_if_missing(false);
+        let database = DB::open_for_read_only(&options, directory, false)?;
+        Ok(Self::over(database, directory))
+    }
+
+    fn over(database: DB, directory: &Path) -> Self {
+        let directory = directory.to_owned();
+        Self { database: Some(database), directory, is_doomed: AtomicBool::new(false) }
+    }
+
+    /// Where it lies.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Has the directory deleted once nobody reads it any more.
+    pub(crate) fn doom(&self) {
+        self.is_doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps the directory after all.
+    pub(crate) fn spare(&self) {
+        self.is_doomed.store(false, Ordering::Relaxed);
+    }
+
+    /// Carries out the writes as one, without a write-ahead log.
+    pub(crate) fn write(&self, writes: &Writes) -> Result<(), StoreError> {
+        let mut batch = WriteBatch::default();
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            }
+        }
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.database().write_opt(&batch, &options).map_err(failed)
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn flush(&self) -> Result<(), StoreError> {
+        self.database().flush().map_err(failed)
+    }
+
+    /// Links the rows as they are now into a new directory.
+    pub(crate) fn checkpoint(&self, directory: &Path) -> Result<(), StoreError> {
+        let checkpoint = rocksdb::checkpoint::Checkpoint::new(self.database()).map_err(failed)?;
+        checkpoint.create_checkpoint(directory).map_err(failed)
+    }
+
+    /// Calls `read` with the rows as they are now.
+    pub(crate) fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
+        let snapshot = self.database().snapshot();
+        read(&Rows { database: self.database(), snapshot: Some(&snapshot) });
+    }
+
+    fn database(&self) -> &DB {
+        self.database.as_ref().expect("the database is there until drop")
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows { database: self.database(), snapshot: None }
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        // Closed first: RocksDB writes to its directory on the way out.
+        drop(self.database.take());
+        if self.is_doomed.load(Ordering::Relaxed)
+            && let Err(error) = std::fs::remove_dir_all(&self.directory)
+        {
+            tracing::warn!(directory = %self.directory.display(), %error, "old state is left over");
+        }
+    }
+}
+
+impl Reader for Generation {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.rows().get(key)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError> {
+        self.rows().scan(range, order, visitor)
+    }
+}
+
+const fn assert_shared<T: SharedReader>() {}
+const _: () = assert_shared::<Generation>();
+
+/// The rows of a database, at a snapshot or as they are.
+struct Rows<'a> {
+    database: &'a DB,
+    snapshot: Option<&'a Snapshot<'a>>,
+}
+
+impl Rows<'_> {
+    fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        if let Some(snapshot) = self.snapshot {
+            options.set_snapshot(snapshot);
+        }
+        options
+    }
+}
+
+impl Reader for Rows<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.database.get_opt(key, &self.options()).map_err(failed)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError> {
+        if range.from >= range.to {
+            return Ok(());
+        }
+        let mut options = self.options();
+        options.set_iterate_lower_bound(range.from.clone());
+        options.set_iterate_upper_bound(range.to.clone());
+        let mode = match order {
+            Order::Ascending => IteratorMode::From(&range.from, Direction::Forward),
+            Order::Descending => IteratorMode::End,
+        };
+        for row in self.database.iterator_opt(mode, options) {
+            let (key, value) = row.map_err(failed)?;
+            if visitor(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Wraps an error of the store.
+pub(crate) fn failed(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError(Box::new(error))
+}
+
+fn options() -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
+    blocks.set_block_cache(&Cache::new_lru_cache(BLOCK_CACHE_BYTES));
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.set_paranoid_checks(true);
+    options.set_block_based_table_factory(&blocks);
+    options.set_compression_type(DBCompressionType::Lz4);
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES);
+    options.set_max_background_jobs(2);
+    options.set_keep_log_file_num(2);
+    options
+}

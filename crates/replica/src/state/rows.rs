@@ -1,0 +1,270 @@
+//! The replica's own rows beside the engine's tables, in one catalogue.
+//!
+//! The engine's keys begin with a table number from `0x01` to `0xEF`; ours begin above. Numbers are
+//! appended and never reused.
+
+use crate::membership::{self, MembershipError, StoredMembership};
+use crate::raft::types::LogId;
+use flotilla_engine::codec::{self, DecodeError};
+use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Writes};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Written by entries, the same on every replica, part of the digest and of snapshots.
+const REPLICATED: u8 = 0xF0;
+/// Where the state stands: part of snapshots, but not of the digest, which it holds.
+const PROGRESS: [u8; 2] = [0xF1, 1];
+/// This node's own: in no snapshot.
+const LOCAL: u8 = 0xF2;
+
+const MEMBERSHIP: [u8; 2] = [REPLICATED, 1];
+const PURGE_FLOOR: [u8; 2] = [REPLICATED, 2];
+const DIGEST_REPORTS: [u8; 2] = [REPLICATED, 3];
+const IDENTITY: [u8; 2] = [LOCAL, 1];
+const DIVERGENCE: [u8; 2] = [LOCAL, 2];
+
+/// A row that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The row's bytes do not fit.
+    #[error("the state's {row} row is corrupt: {error}")]
+    Corrupt {
+        /// Which row.
+        row: &'static str,
+        /// What is wrong.
+        error: String,
+    },
+}
+
+/// Where the state stands: the last applied entry and what it left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The last applied entry; unset before the first.
+    pub log_id: Option<LogId>,
+    /// The digest chained up to it (design rule 11).
+    pub digest: u128,
+    /// The replicated time after it, in milliseconds.
+    pub now_ms: u64,
+}
+
+impl Progress {
+    /// The index of the last applied entry.
+    #[must_use]
+    pub fn index(&self) -> Option<u64> {
+        self.log_id.map(|log_id| log_id.index())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedProgress {
+    V1 { log_id: Option<(u64, u64)>, digest: u128, now_ms: u64 },
+}
+
+/// Whose data directory this is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) node_id: u64,
+    /// Drawn when the directory was made.
+    pub(crate) incarnation: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedIdentity {
+    V1(Identity),
+}
+
+/// That this replica's state differs from the majority's (design rule 11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// After which entry.
+    pub index: u64,
+    /// This replica's digest.
+    pub ours: u128,
+    /// The majority's.
+    pub majority: u128,
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedDivergence {
+    V1(Divergence),
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedReports {
+    V1(BTreeMap<u64, u128>),
+}
+
+pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
+    let log_id = progress.log_id.map(|log_id| (membership::term_of(&log_id), log_id.index()));
+    let value =
+        VersionedProgress::V1 { log_id, digest: progress.digest, now_ms: progress.now_ms };
+    writes.insert(PROGRESS.to_vec(), Some(codec::encode(&value)));
+}
+
+pub(crate) fn progress(rows: &dyn Reader) -> Result<Progress, RowError> {
+    let Some(bytes) = rows.get(&PROGRESS)? else { return Ok(Progress::default()) };
+    let VersionedProgress::V1 { log_id, digest, now_ms } = decode("progress", &bytes)?;
+    let log_id = log_id.map(|(term, index)| LogId::new_term_index(term, index));
+    Ok(Progress { log_id, digest, now_ms })
+}
+
+pub(crate) fn put_membership(writes: &mut Writes, stored: &StoredMembership) {
+    writes.insert(MEMBERSHIP.to_vec(), Some(membership::encode_stored(stored)));
+}
+
+pub(crate) fn stored_membership(rows: &dyn Reader) -> Result<StoredMembership, RowError> {
+    let Some(bytes) = rows.get(&MEMBERSHIP)? else { return Ok(StoredMembership::default()) };
+    membership::decode_stored(&bytes).map_err(|error: MembershipError| RowError::Corrupt {
+        row: "membership",
+        error: error.to_string(),
+    })
+}
+
+pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
+    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&index)));
+}
+
+pub(crate) fn purge_floor(rows: &dyn Reader) -> Result<u64, RowError> {
+    let bytes = rows.get(&PURGE_FLOOR)?;
+    bytes.map_or(Ok(0), |bytes| decode("purge floor", &bytes))
+}
+
+/// The digests that replicas reported after the entry at `index`.
+pub(crate) fn digest_reports(
+    rows: &dyn Reader,
+    index: u64,
+) -> Result<BTreeMap<u64, u128>, RowError> {
+    let Some(bytes) = rows.get(&reports_key(index))? else { return Ok(BTreeMap::new()) };
+    let VersionedReports::V1(reports) = decode("digest report", &bytes)?;
+    Ok(reports)
+}
+
+pub(crate) fn put_digest_reports(writes: &mut Writes, index: u64, reports: &BTreeMap<u64, u128>) {
+    let value = codec::encode(&VersionedReports::V1(reports.clone()));
+    writes.insert(reports_key(index), Some(value));
+}
+
+/// Deletes all but the newest `kept` indexes of digest reports.
+pub(crate) fn trim_digest_reports(
+    rows: &dyn Reader,
+    writes: &mut Writes,
+    kept: usize,
+) -> Result<(), RowError> {
+    let mut seen = 0;
+    rows.scan(&KeyRange::prefix(&DIGEST_REPORTS), Order::Descending, &mut |key, _| {
+        seen += 1;
+        if seen > kept {
+            writes.insert(key.to_vec(), None);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
+}
+
+pub(crate) fn put_identity(writes: &mut Writes, identity: &Identity) {
+    writes.insert(IDENTITY.to_vec(), Some(encode_identity(identity)));
+}
+
+pub(crate) fn identity(rows: &dyn Reader) -> Result<Option<Identity>, RowError> {
+    rows.get(&IDENTITY)?.map(|bytes| decode_identity(&bytes)).transpose()
+}
+
+/// The bytes of an identity, here and in the log.
+pub(crate) fn encode_identity(identity: &Identity) -> Vec<u8> {
+    codec::encode(&VersionedIdentity::V1(identity.clone()))
+}
+
+/// Reads what [`encode_identity`] wrote.
+pub(crate) fn decode_identity(bytes: &[u8]) -> Result<Identity, RowError> {
+    let VersionedIdentity::V1(identity) = decode("identity", bytes)?;
+    Ok(identity)
+}
+
+pub(crate) fn put_divergence(writes: &mut Writes, divergence: &Divergence) {
+    let value = VersionedDivergence::V1(divergence.clone());
+    writes.insert(DIVERGENCE.to_vec(), Some(codec::encode(&value)));
+}
+
+pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowError> {
+    let Some(bytes) = rows.get(&DIVERGENCE)? else { return Ok(None) };
+    let VersionedDivergence::V1(divergence) = decode("divergence", &bytes)?;
+    Ok(Some(divergence))
+}
+
+/// The rows that a snapshot carries.
+pub(crate) fn travelling() -> KeyRange {
+    KeyRange { from: Vec::new(), to: vec![LOCAL] }
+}
+
+fn reports_key(index: u64) -> Vec<u8> {
+    [DIGEST_REPORTS.as_slice(), &index.to_be_bytes()].concat()
+}
+
+fn decode<T: serde::de::DeserializeOwned>(row: &'static str, bytes: &[u8]) -> Result<T, RowError> {
+    codec::decode(bytes)
+        .map_err(|error: DecodeError| RowError::Corrupt { row, error: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::store::MemoryStore;
+
+    #[test]
+    fn every_row_survives_the_round_trip() {
+        let mut writes = Writes::new();
+        let progress = Progress {
+            log_id: Some(LogId::new_term_index(3, 8)),
+            digest: u128::MAX - 5,
+            now_ms: 1_700_000_000_000,
+        };
+        let identity = Identity { node_id: 2, incarnation: 99 };
+        let divergence = Divergence { index: 8, ours: 1, majority: 2 };
+        put_progress(&mut writes, &progress);
+        put_purge_floor(&mut writes, 7);
+        put_identity(&mut writes, &identity);
+        put_divergence(&mut writes, &divergence);
+        put_membership(&mut writes, &StoredMembership::default());
+        let mut store = MemoryStore::default();
+        store.write(&writes);
+        assert_eq!(super::progress(&store).unwrap(), progress);
+        assert_eq!(purge_floor(&store).unwrap(), 7);
+        assert_eq!(super::identity(&store).unwrap(), Some(identity));
+        assert_eq!(super::divergence(&store).unwrap(), Some(divergence));
+        assert_eq!(stored_membership(&store).unwrap(), StoredMembership::default());
+    }
+
+    #[test]
+    fn rows_of_an_empty_store_have_their_defaults() {
+        let store = MemoryStore::default();
+        assert_eq!(progress(&store).unwrap(), Progress::default());
+        assert_eq!(purge_floor(&store).unwrap(), 0);
+        assert_eq!(identity(&store).unwrap(), None);
+    }
+
+    #[test]
+    fn only_the_newest_digest_reports_are_kept() {
+        let mut store = MemoryStore::default();
+        let mut writes = Writes::new();
+        for index in [10, 20, 300] {
+            put_digest_reports(&mut writes, index, &BTreeMap::from([(1, 5)]));
+        }
+        store.write(&writes);
+        let mut trim = Writes::new();
+        trim_digest_reports(&store, &mut trim, 2).unwrap();
+        store.write(&trim);
+        assert!(digest_reports(&store, 10).unwrap().is_empty());
+        assert_eq!(digest_reports(&store, 300).unwrap(), BTreeMap::from([(1, 5)]));
+    }
+
+    #[test]
+    fn the_local_rows_do_not_travel() {
+        let range = travelling();
+        assert!(PROGRESS.to_vec() < range.to && MEMBERSHIP.to_vec() < range.to);
+        assert!(IDENTITY.to_vec() >= range.to && DIVERGENCE.to_vec() >= range.to);
+    }
+}

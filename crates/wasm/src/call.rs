@@ -1,0 +1,161 @@
+//! One call of an action, from an empty instance to its output (A7).
+
+use crate::abi::{self, Abi};
+use crate::compiler::CompiledModule;
+use crate::error::{Broken, Failure, InvocationError};
+use crate::guest::Guest;
+use crate::host::Host;
+use crate::inspection;
+use crate::limiter::Limiter;
+use crate::limits::Limits;
+use crate::sandbox::{Answer, Report};
+use crate::span::Span;
+use crate::ticker;
+use wasmtime::{Instance, Memory, Store, WasmParams, WasmResults};
+
+/// Runs a module once, in an instance of its own.
+pub(crate) fn run(
+    module: &CompiledModule,
+    input: &[u8],
+    limits: &Limits,
+    host: Box<dyn Host>,
+) -> Report {
+    let limiter = Limiter {
+        memory_bytes_max: limits.memory_bytes_max(),
+    };
+    let mut store = Store::new(module.instance.module().engine(), Guest::new(host, limiter));
+    store.limiter(|guest| &mut guest.limiter);
+    store.set_epoch_deadline(ticker::ticks_in(limits.timeout_ms()));
+    let output = match module.info.abi {
+        Abi::Flo => {
+            FloCall::begin(module, &mut store, limits).and_then(|mut call| call.handle(input))
+        }
+    };
+    let Guest { logs, outcome, .. } = store.into_data();
+    Report {
+        result: output.map(|output| Answer { outcome, output }),
+        logs,
+    }
+}
+
+/// A fresh instance of an ABI 1 module that has been initialised.
+struct FloCall<'a> {
+    store: &'a mut Store<Guest>,
+    instance: Instance,
+    memory: Memory,
+    limits: &'a Limits,
+}
+
+impl<'a> FloCall<'a> {
+    fn begin(
+        module: &CompiledModule,
+        store: &'a mut Store<Guest>,
+        limits: &'a Limits,
+    ) -> Result<Self, InvocationError> {
+        // The limit may have been lowered since the module was registered.
+        inspection::check_memory(&module.info, limits).map_err(Broken::from)?;
+        let instance = module
+            .instance
+            .instantiate(&mut *store)
+            .map_err(|error| InvocationError::from_engine(&error, limits.timeout_ms()))?;
+        let memory = instance
+            .get_memory(&mut *store, abi::MEMORY)
+            .ok_or_else(|| Broken::Sandbox {
+                reason: "an inspected module has no memory".to_owned(),
+            })?;
+        let mut call = Self {
+            store,
+            instance,
+            memory,
+            limits,
+        };
+        if call.exports(abi::INIT) {
+            match call.invoke(abi::INIT, ())? {
+                0 => {}
+                code => return Err(Failure::InitFailed { code }.into()),
+            }
+        }
+        Ok(call)
+    }
+
+    fn handle(&mut self, input: &[u8]) -> Result<Vec<u8>, InvocationError> {
+        let input = self.place(input)?;
+        let answer: i64 = self.invoke(abi::HANDLE, (input.pointer, input.length))?;
+        let output = unpack(answer)?;
+        let bytes = self.read(output)?;
+        if output.length > 0 && self.exports(abi::DEALLOC) {
+            // The output only: the input was given to the guest for good.
+            self.invoke::<_, ()>(abi::DEALLOC, (output.pointer, output.length))?;
+        }
+        Ok(bytes)
+    }
+
+    /// Copies the input to where the guest wants it. An empty one needs no place.
+    fn place(&mut self, input: &[u8]) -> Result<Span, InvocationError> {
+        let not_placed = |pointer| Failure::InputNotPlaced {
+            pointer,
+            length: input.len(),
+        };
+        let length = u32::try_from(input.len()).map_err(|_| not_placed(0))?;
+        if length == 0 {
+            return Ok(Span::new(0, 0));
+        }
+        let pointer: u32 = self.invoke(abi::ALLOC, (length,))?;
+        let span = Span::new(pointer, length);
+        span.write(self.memory.data_mut(&mut *self.store))
+            .filter(|_| pointer != 0)
+            .ok_or_else(|| not_placed(pointer))?
+            .copy_from_slice(input);
+        Ok(span)
+    }
+
+    fn read(&self, output: Span) -> Result<Vec<u8>, Failure> {
+        let bytes_max = self.limits.output_bytes_max();
+        let memory = self.memory.data(&*self.store);
+        let Span { pointer, length } = output;
+        match output.read(memory) {
+            Some(bytes) if bytes.len() <= bytes_max => Ok(bytes.to_vec()),
+            Some(_) => Err(Failure::OutputTooLarge {
+                bytes: length,
+                bytes_max,
+            }),
+            None => Err(Failure::OutputOutOfBounds {
+                pointer,
+                length,
+                memory_bytes: memory.len(),
+            }),
+        }
+    }
+
+    fn exports(&mut self, name: &str) -> bool {
+        self.instance.get_func(&mut *self.store, name).is_some()
+    }
+
+    /// Calls an export; inspection saw to its type.
+    fn invoke<Params, Results>(
+        &mut self,
+        name: &str,
+        params: Params,
+    ) -> Result<Results, InvocationError>
+    where
+        Params: WasmParams,
+        Results: WasmResults,
+    {
+        self.instance
+            .get_typed_func::<Params, Results>(&mut *self.store, name)
+            .and_then(|function| function.call(&mut *self.store, params))
+            .map_err(|error| InvocationError::from_engine(&error, self.limits.timeout_ms()))
+    }
+}
+
+/// The high half is the pointer, the low half the length; a negative number is a code.
+fn unpack(answer: i64) -> Result<Span, Failure> {
+    if answer < 0 {
+        return Err(Failure::from_code(answer));
+    }
+    let [a, b, c, d, e, f, g, h] = answer.to_be_bytes();
+    Ok(Span::new(
+        u32::from_be_bytes([a, b, c, d]),
+        u32::from_be_bytes([e, f, g, h]),
+    ))
+}

@@ -1,0 +1,57 @@
+//! What a guest may reach outside itself.
+
+/// The services behind a guest's imports; one value serves one call.
+///
+/// It is `Send` so that a call can be prepared on one thread and run on another. Time spent in it
+/// counts towards the call's timeout but cannot be interrupted: an implementation bounds itself.
+pub trait Host: Send {
+    /// The value of a key, or nothing.
+    ///
+    /// # Errors
+    /// [`KvError`] when the store cannot answer; the guest sees −5.
+    fn kv_get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, KvError>;
+
+    /// Sets a key's value.
+    ///
+    /// # Errors
+    /// [`KvError`] when the store cannot answer or refuses; the guest sees −5.
+    fn kv_set(&mut self, key: &[u8], value: &[u8]) -> Result<(), KvError>;
+
+    /// Deletes a key, and says whether it was there.
+    ///
+    /// # Errors
+    /// [`KvError`] when the store cannot answer; the guest sees −5.
+    fn kv_delete(&mut self, key: &[u8]) -> Result<bool, KvError>;
+}
+
+/// Why the key-value store did not do what a guest asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the key-value store to answer, but {reason}")]
+pub struct KvError {
+    /// The cause, for the node's log: the guest sees a code only.
+    pub reason: String,
+}
+
+/// A host without a key-value store: every call answers −5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoStore;
+
+impl Host for NoStore {
+    fn kv_get(&mut self, _key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        Err(no_store())
+    }
+
+    fn kv_set(&mut self, _key: &[u8], _value: &[u8]) -> Result<(), KvError> {
+        Err(no_store())
+    }
+
+    fn kv_delete(&mut self, _key: &[u8]) -> Result<bool, KvError> {
+        Err(no_store())
+    }
+}
+
+fn no_store() -> KvError {
+    KvError {
+        reason: "this node has none".to_owned(),
+    }
+}

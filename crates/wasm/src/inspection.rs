@@ -1,0 +1,208 @@
+//! The check of a module at registration: validation and interface, without compiling it.
+
+use crate::abi::{self, Abi, Export, Import, Signature};
+use crate::limits::{Limits, PAGE_BYTES, TABLE_ELEMENTS_MAX, TABLES_MAX};
+use crate::rejection::ModuleRejected;
+use wasmparser::types::{EntityType, Types};
+use wasmparser::{Parser, Validator, WasmFeatures};
+
+/// What a module may be built from: WebAssembly 2.0 and what compilers add to it by default.
+///
+/// Threads, 64-bit and several memories, garbage collection and components are left out: each would
+/// need bounds of its own. The engine compiles with the same set.
+pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::TAIL_CALL)
+    .difference(WasmFeatures::GC_TYPES);
+
+/// What inspection learns about a sound module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleInfo {
+    /// The contract that it follows.
+    pub abi: Abi,
+    /// The memory that it needs from the start. In bytes.
+    pub memory_bytes_min: u64,
+}
+
+/// Checks that a binary module can be an action with these limits (A9).
+///
+/// A pure function of its arguments: it runs nothing and compiles nothing. Text is first turned
+/// into a binary with [`to_binary`](crate::to_binary).
+///
+/// # Errors
+/// [`ModuleRejected`] for a module that is malformed, imports anything but the host's functions,
+/// lacks an export of its ABI or has one with another type, or declares more memory or tables than
+/// it may use.
+pub fn inspect(module: &[u8], limits: &Limits) -> Result<ModuleInfo, ModuleRejected> {
+    let info = read(module)?;
+    check_memory(&info, limits)?;
+    Ok(info)
+}
+
+/// All of [`inspect`] that does not depend on the action's limits.
+pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
+    if Parser::is_component(module) {
+        return Err(ModuleRejected::Component);
+    }
+    let types = Validator::new_with_features(FEATURES)
+        .validate_all(module)
+        .map_err(|error| ModuleRejected::Malformed {
+            offset: error.offset(),
+            reason: error.message().to_owned(),
+        })?;
+    let interface = Interface { types: &types };
+    let abi = interface.detect_abi()?;
+    interface.check_imports(abi)?;
+    let memory_bytes_min = interface.check_memory_export()?;
+    for export in abi.exports() {
+        interface.check_export(export)?;
+    }
+    interface.check_tables()?;
+    Ok(ModuleInfo {
+        abi,
+        memory_bytes_min,
+    })
+}
+
+/// Checks that a module's memory fits into the action's limit.
+pub(crate) fn check_memory(info: &ModuleInfo, limits: &Limits) -> Result<(), ModuleRejected> {
+    let bytes_max = limits.memory_bytes_max();
+    match usize::try_from(info.memory_bytes_min) {
+        Ok(bytes_min) if bytes_min <= bytes_max => Ok(()),
+        _ => Err(ModuleRejected::MemoryTooLarge {
+            bytes_min: info.memory_bytes_min,
+            bytes_max,
+        }),
+    }
+}
+
+/// The names and types at a valid module's border.
+struct Interface<'a> {
+    types: &'a Types,
+}
+
+impl Interface<'_> {
+    fn detect_abi(&self) -> Result<Abi, ModuleRejected> {
+        if self.export(abi::WASI_START).is_some() && self.export(abi::HANDLE).is_none() {
+            return Err(ModuleRejected::WasiCommand);
+        }
+        Ok(Abi::Flo)
+    }
+
+    fn check_imports(&self, abi: Abi) -> Result<(), ModuleRejected> {
+        for (module, name, entity) in self.types.as_ref().core_imports().into_iter().flatten() {
+            let offered = abi
+                .imports()
+                .iter()
+                .find(|i| i.module == module && i.name == name);
+            let Some(Import {
+                module,
+                name,
+                signature,
+            }) = offered
+            else {
+                return Err(ModuleRejected::ForeignImport {
+                    module: module.to_owned(),
+                    name: name.to_owned(),
+                });
+            };
+            if self.signature(entity) != Some(*signature) {
+                return Err(ModuleRejected::MistypedImport {
+                    module,
+                    name,
+                    expected: signature.to_string(),
+                    actual: self.describe(entity),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The memory's minimum in bytes.
+    fn check_memory_export(&self) -> Result<u64, ModuleRejected> {
+        let (name, expected) = (abi::MEMORY, "a memory".to_owned());
+        match self.export(name) {
+            Some(EntityType::Memory(memory)) => {
+                Ok(memory.initial.saturating_mul(const { PAGE_BYTES as u64 }))
+            }
+            Some(entity) => {
+                let actual = self.describe(entity);
+                Err(ModuleRejected::MistypedExport {
+                    name,
+                    expected,
+                    actual,
+                })
+            }
+            None => Err(ModuleRejected::MissingExport { name, expected }),
+        }
+    }
+
+    fn check_export(&self, export: &Export) -> Result<(), ModuleRejected> {
+        let (name, expected) = (export.name, export.signature);
+        match self.export(name) {
+            Some(entity) if self.signature(entity) == Some(expected) => Ok(()),
+            Some(entity) => Err(ModuleRejected::MistypedExport {
+                name,
+                expected: expected.to_string(),
+                actual: self.describe(entity),
+            }),
+            None if export.is_required => Err(ModuleRejected::MissingExport {
+                name,
+                expected: expected.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_tables(&self) -> Result<(), ModuleRejected> {
+        let count = self.types.as_ref().table_count();
+        if count > TABLES_MAX {
+            return Err(ModuleRejected::TooManyTables {
+                count,
+                count_max: TABLES_MAX,
+            });
+        }
+        for index in 0..count {
+            let elements = self.types.as_ref().table_at(index).initial;
+            if elements > const { TABLE_ELEMENTS_MAX as u64 } {
+                let elements_max = TABLE_ELEMENTS_MAX;
+                return Err(ModuleRejected::TableTooLarge {
+                    elements,
+                    elements_max,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn export(&self, wanted: &str) -> Option<EntityType> {
+        let mut exports = self.types.as_ref().core_exports()?;
+        exports
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, entity)| entity)
+    }
+
+    /// The type of a function; nothing for any other entity.
+    fn signature(&self, entity: EntityType) -> Option<Signature<'_>> {
+        let EntityType::Func(id) = entity else {
+            return None;
+        };
+        let function = self.types[id].unwrap_func();
+        Some(Signature {
+            params: function.params(),
+            results: function.results(),
+        })
+    }
+
+    fn describe(&self, entity: EntityType) -> String {
+        match entity {
+            EntityType::Memory(_) => "a memory".to_owned(),
+            EntityType::Table(_) => "a table".to_owned(),
+            EntityType::Global(_) => "a global".to_owned(),
+            EntityType::Tag(_) => "a tag".to_owned(),
+            EntityType::Func(_) | EntityType::FuncExact(_) => self
+                .signature(entity)
+                .map_or_else(|| "a function".to_owned(), |s| s.to_string()),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The bound on a guest's memory and tables.
+
+use crate::limits::{TABLE_ELEMENTS_MAX, TABLES_MAX};
+use wasmtime::ResourceLimiter;
+
+/// Ends a call that asks for more than it may have.
+///
+/// WebAssembly would let `memory.grow` answer −1, and guests turn that into an `unreachable` with
+/// no trace of its cause. Ending the call here keeps the cause, so that the action's owner reads
+/// "memory limit" and not "unreachable". Growth past a maximum that the module itself declares
+/// still answers −1.
+pub(crate) struct Limiter {
+    pub(crate) memory_bytes_max: usize,
+}
+
+/// A guest asked for more memory than its action may use.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("memory limit of {bytes_max} bytes")]
+pub(crate) struct MemoryExceeded {
+    pub(crate) bytes_wanted: usize,
+    pub(crate) bytes_max: usize,
+}
+
+/// A guest asked for a larger table than any may have.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("table limit of {TABLE_ELEMENTS_MAX} elements")]
+pub(crate) struct TableExceeded {
+    pub(crate) elements_wanted: usize,
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let bytes_max = self.memory_bytes_max;
+        if desired > bytes_max {
+            return Err(MemoryExceeded {
+                bytes_wanted: desired,
+                bytes_max,
+            }
+            .into());
+        }
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        if desired > TABLE_ELEMENTS_MAX {
+            return Err(TableExceeded {
+                elements_wanted: desired,
+            }
+            .into());
+        }
+        Ok(true)
+    }
+
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        const { TABLES_MAX as usize }
+    }
+
+    fn memories(&self) -> usize {
+        1
+    }
+}

@@ -1,0 +1,131 @@
+//! Why a module is refused.
+
+/// Why a module is refused at registration, or cannot be run (A9). [`ModuleRejected::hint`] says
+/// what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleRejected {
+    /// Neither a binary module nor text that could become one.
+    #[error("expected WebAssembly text, but {reason}")]
+    MalformedText {
+        /// What the parser says, with line and column.
+        reason: String,
+    },
+    /// The bytes are no valid module.
+    #[error("expected a valid WebAssembly module, but at byte {offset}: {reason}")]
+    Malformed {
+        /// Where in the module.
+        offset: usize,
+        /// What the validator says.
+        reason: String,
+    },
+    /// A component in place of a module.
+    #[error("expected a core WebAssembly module, but this is a component")]
+    Component,
+    /// A WASI command (A8) in place of a module of ABI 1.
+    #[error(
+        "expected the module to export `handle`, but it is a WASI command (it exports `_start`)"
+    )]
+    WasiCommand,
+    /// It imports what no host offers.
+    #[error("expected imports of the module `flo` only, but it imports `{module}.{name}`")]
+    ForeignImport {
+        /// The import's module.
+        module: String,
+        /// The import's name.
+        name: String,
+    },
+    /// It imports a function of the host as something else.
+    #[error("expected to import `{module}.{name}` as {expected}, but it is imported as {actual}")]
+    MistypedImport {
+        /// The import's module.
+        module: &'static str,
+        /// The import's name.
+        name: &'static str,
+        /// The host's type.
+        expected: String,
+        /// The module's type.
+        actual: String,
+    },
+    /// It lacks a required export.
+    #[error("expected the module to export `{name}` as {expected}, but it exports no such name")]
+    MissingExport {
+        /// The export's name.
+        name: &'static str,
+        /// The required type.
+        expected: String,
+    },
+    /// It exports a name of the ABI as something else.
+    #[error("expected the module to export `{name}` as {expected}, but it is exported as {actual}")]
+    MistypedExport {
+        /// The export's name.
+        name: &'static str,
+        /// The required type.
+        expected: String,
+        /// The module's type.
+        actual: String,
+    },
+    /// It declares more memory than the action may use.
+    #[error("expected a memory of at most {bytes_max} bytes, but the module declares {bytes_min}")]
+    MemoryTooLarge {
+        /// What the module declares.
+        bytes_min: u64,
+        /// The action's limit.
+        bytes_max: usize,
+    },
+    /// It declares too many tables.
+    #[error("expected at most {count_max} tables, but the module declares {count}")]
+    TooManyTables {
+        /// What the module declares.
+        count: u32,
+        /// The bound.
+        count_max: u32,
+    },
+    /// It declares a table with too many elements.
+    #[error(
+        "expected tables of at most {elements_max} elements, but the module declares {elements}"
+    )]
+    TableTooLarge {
+        /// What the module declares.
+        elements: u64,
+        /// The bound.
+        elements_max: usize,
+    },
+}
+
+impl ModuleRejected {
+    /// What its author can do about it, as one sentence.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::MalformedText { .. } => "give a binary module (.wasm) or WebAssembly text (.wat)",
+            Self::Malformed { .. } => {
+                "build for the target wasm32-unknown-unknown, without threads, garbage collection \
+                 or 64-bit memory, and check that the file was copied whole"
+            }
+            Self::Component => {
+                "build a core module, for example with the target wasm32-unknown-unknown"
+            }
+            Self::WasiCommand => {
+                "export `memory`, `alloc` and `handle` from a library, for example with the target \
+                 wasm32-unknown-unknown; WASI commands are not supported yet"
+            }
+            Self::ForeignImport { .. } => {
+                "a module may import log, kv_get, kv_set, kv_delete and set_outcome from `flo`; \
+                 build without WASI, for example with the target wasm32-unknown-unknown"
+            }
+            Self::MistypedImport { .. } => "declare the import with the type named above",
+            Self::MissingExport { .. } | Self::MistypedExport { .. } => {
+                "export `memory`, `alloc(i32) -> i32` and `handle(i32, i32) -> i64`; \
+                 `dealloc(i32, i32)` and `init() -> i32` are optional"
+            }
+            Self::MemoryTooLarge { .. } => {
+                "raise the action's memory limit, or build the module with a smaller stack and \
+                 less static data"
+            }
+            Self::TooManyTables { .. } | Self::TableTooLarge { .. } => {
+                "build the module with fewer functions whose address is taken"
+            }
+        }
+    }
+}

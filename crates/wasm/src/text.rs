@@ -1,0 +1,41 @@
+//! WebAssembly text, for modules that are small enough to be written by hand.
+
+use crate::rejection::ModuleRejected;
+use std::borrow::Cow;
+
+/// Turns WebAssembly text (`.wat`) into a binary module; a binary module passes unchanged.
+///
+/// Only the form is looked at: [`inspect`](crate::inspect) says whether the module is sound.
+///
+/// # Errors
+/// [`ModuleRejected::MalformedText`] for bytes that are neither.
+pub fn to_binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ModuleRejected> {
+    wat::parse_bytes(bytes).map_err(|error| ModuleRejected::MalformedText {
+        reason: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_a_binary_and_a_binary_passes_unchanged() {
+        let binary = to_binary(b"(module)").unwrap();
+        assert_eq!(&binary[..4], b"\0asm");
+        assert!(matches!(to_binary(&binary), Ok(Cow::Borrowed(same)) if same == &*binary));
+    }
+
+    #[test]
+    fn other_bytes_are_refused_with_the_place() {
+        let rejected = to_binary(b"(module (func").unwrap_err();
+        assert!(
+            rejected
+                .to_string()
+                .starts_with("expected WebAssembly text, but "),
+            "{rejected}"
+        );
+        assert!(rejected.to_string().contains(":1:"), "{rejected}");
+        assert!(to_binary(&[0xff, 0xfe]).is_err());
+    }
+}

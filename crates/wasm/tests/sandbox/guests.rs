@@ -1,0 +1,117 @@
+//! Guests as text, and a call of one.
+
+use flotilla_wasm::{
+    Failure, Host, Invocation, InvocationError, Limits, ModuleDigest, NoStore, Report, Sandbox,
+    to_binary,
+};
+
+/// The exports that most guests share: one page, and a place for the input at 1024.
+pub(crate) const BASE: &str = r#"
+    (memory (export "memory") 1)
+    (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+"#;
+
+/// Every function of the host, to be put before [`BASE`].
+pub(crate) const IMPORTS: &str = r#"
+    (import "flo" "log" (func $log (param i32 i32 i32)))
+    (import "flo" "kv_get" (func $kv_get (param i32 i32 i32 i32) (result i32)))
+    (import "flo" "kv_set" (func $kv_set (param i32 i32 i32 i32) (result i32)))
+    (import "flo" "kv_delete" (func $kv_delete (param i32 i32) (result i32)))
+    (import "flo" "set_outcome" (func $set_outcome (param i32 i32) (result i32)))
+"#;
+
+/// A `handle` that answers its input.
+pub(crate) const ECHO: &str = r#"
+    (func (export "handle") (param i32 i32) (result i64)
+        (i64.or
+            (i64.shl (i64.extend_i32_u (local.get 0)) (i64.const 32))
+            (i64.extend_i32_u (local.get 1))))
+"#;
+
+/// A module of the given parts.
+pub(crate) fn module(parts: &[&str]) -> Vec<u8> {
+    to_binary(format!("(module {})", parts.concat()).as_bytes())
+        .unwrap()
+        .into_owned()
+}
+
+/// A module whose `handle` has the given body, with all imports.
+pub(crate) fn handling(body: &str) -> Vec<u8> {
+    let handle = format!(r#"(func (export "handle") (param i32 i32) (result i64) {body})"#);
+    module(&[IMPORTS, BASE, &handle])
+}
+
+/// A module whose `handle` answers four bytes: the result of an expression, little-endian.
+pub(crate) fn answering(data: &str, expression: &str) -> Vec<u8> {
+    let handle = format!(
+        r#"(func (export "handle") (param i32 i32) (result i64)
+            (i32.store (i32.const 0) {expression})
+            (i64.const 4))"#
+    );
+    module(&[IMPORTS, BASE, data, &handle])
+}
+
+/// One call with default limits and no store.
+pub(crate) fn invoke(module: &[u8], input: &[u8]) -> Report {
+    invoke_within(module, input, Limits::default())
+}
+
+/// One call with the given limits and no store.
+pub(crate) fn invoke_within(module: &[u8], input: &[u8], limits: Limits) -> Report {
+    invoke_with(module, input, limits, Box::new(NoStore))
+}
+
+/// One call in a sandbox of its own.
+pub(crate) fn invoke_with(
+    module: &[u8],
+    input: &[u8],
+    limits: Limits,
+    host: Box<dyn Host>,
+) -> Report {
+    let module = || Some(module.to_vec());
+    let digest = ModuleDigest([0; 32]);
+    Sandbox::new().unwrap().invoke(Invocation {
+        digest,
+        module: &module,
+        input,
+        limits,
+        host,
+    })
+}
+
+/// One call with default limits and no store, in a sandbox that lives on.
+pub(crate) fn invoke_in(
+    sandbox: &Sandbox,
+    digest: u8,
+    module: &dyn Fn() -> Option<Vec<u8>>,
+) -> Report {
+    sandbox.invoke(Invocation {
+        digest: ModuleDigest([digest; 32]),
+        module,
+        input: b"{}",
+        limits: Limits::default(),
+        host: Box::new(NoStore),
+    })
+}
+
+/// The outcome's name and the output of a call that has an answer.
+#[track_caller]
+pub(crate) fn answer(report: Report) -> (String, Vec<u8>) {
+    let answer = report.result.unwrap();
+    (answer.outcome.to_string(), answer.output)
+}
+
+/// The failure of a call that ran and has no answer.
+#[track_caller]
+pub(crate) fn failure(report: Report) -> Failure {
+    match report.result {
+        Err(InvocationError::Failed(failure)) => failure,
+        other => panic!("expected a failure, but the call ended in {other:?}"),
+    }
+}
+
+/// The number that an [`answering`] guest got.
+#[track_caller]
+pub(crate) fn number(report: Report) -> i32 {
+    i32::from_le_bytes(answer(report).1.try_into().unwrap())
+}

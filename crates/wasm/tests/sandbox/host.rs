@@ -1,0 +1,189 @@
+//! The host's functions: log, key-value store, outcome (A7).
+
+use crate::guests::{answer, answering, handling, invoke, invoke_with, number};
+use flotilla_wasm::{Host, KvError, Limits, LogLevel, LogLine};
+use std::collections::BTreeMap;
+
+/// A store in memory; the key `broken` is refused.
+#[derive(Default)]
+struct Memory(BTreeMap<Vec<u8>, Vec<u8>>);
+
+impl Memory {
+    fn check(key: &[u8]) -> Result<(), KvError> {
+        if key == b"broken" {
+            Err(KvError {
+                reason: "it is broken".to_owned(),
+            })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Host for Memory {
+    fn kv_get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        Self::check(key)?;
+        Ok(self.0.get(key).cloned())
+    }
+
+    fn kv_set(&mut self, key: &[u8], value: &[u8]) -> Result<(), KvError> {
+        Self::check(key)?;
+        self.0.insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn kv_delete(&mut self, key: &[u8]) -> Result<bool, KvError> {
+        Self::check(key)?;
+        Ok(self.0.remove(key).is_some())
+    }
+}
+
+const DATA: &str = r#"(data (i32.const 16) "keyvaluebroken")"#;
+
+/// What the guest gets from an expression, with a store that holds key=value.
+fn with_store(expression: &str) -> i32 {
+    let store = Memory(BTreeMap::from([(b"key".to_vec(), b"value".to_vec())]));
+    let module = answering(DATA, expression);
+    number(invoke_with(
+        &module,
+        b"{}",
+        Limits::default(),
+        Box::new(store),
+    ))
+}
+
+#[test]
+fn log_lines_are_kept_in_order_even_when_the_call_fails() {
+    let module = handling(
+        r"(i64.store (i32.const 0) (i64.const 0x21_6f_6c_6c_65_48))
+          (call $log (i32.const 2) (i32.const 0) (i32.const 5))
+          (call $log (i32.const 4) (i32.const 5) (i32.const 1))
+          (call $log (i32.const 4) (i32.const 65536) (i32.const 1))
+          unreachable",
+    );
+    let report = invoke(&module, b"{}");
+    assert!(report.result.is_err());
+    let line = |level, text: &str| LogLine {
+        level,
+        text: text.to_owned(),
+    };
+    assert_eq!(
+        report.logs.lines(),
+        [line(LogLevel::Info, "Hello"), line(LogLevel::Error, "!")]
+    );
+    assert_eq!(report.logs.dropped_count(), 1);
+}
+
+#[test]
+fn without_a_store_every_call_of_it_answers_5() {
+    for call in [
+        "(call $kv_get (i32.const 16) (i32.const 3) (i32.const 64) (i32.const 16))",
+        "(call $kv_set (i32.const 16) (i32.const 3) (i32.const 19) (i32.const 5))",
+        "(call $kv_delete (i32.const 16) (i32.const 3))",
+    ] {
+        assert_eq!(number(invoke(&answering(DATA, call), b"{}")), -5, "{call}");
+    }
+}
+
+#[test]
+fn a_store_is_read_written_and_deleted_from() {
+    let get = "(call $kv_get (i32.const 16) (i32.const 3) (i32.const 64) (i32.const 16))";
+    assert_eq!(with_store(get), 5);
+    // After the read the buffer holds "valu".
+    assert_eq!(
+        with_store(&format!(
+            "(block (result i32) (drop {get}) (i32.load (i32.const 64)))"
+        )),
+        i32::from_le_bytes(*b"valu")
+    );
+    // Set value=broken, then read it back.
+    assert_eq!(
+        with_store(
+            "(i32.add
+                (call $kv_set (i32.const 19) (i32.const 5) (i32.const 24) (i32.const 6))
+                (call $kv_get (i32.const 19) (i32.const 5) (i32.const 64) (i32.const 16)))"
+        ),
+        6
+    );
+    assert_eq!(
+        with_store("(call $kv_delete (i32.const 16) (i32.const 3))"),
+        0
+    );
+}
+
+#[test]
+fn each_refusal_of_the_store_has_its_code() {
+    let cases = [
+        (
+            -1,
+            "(call $kv_get (i32.const 16) (i32.const 2) (i32.const 64) (i32.const 16))",
+        ),
+        (-1, "(call $kv_delete (i32.const 16) (i32.const 2))"),
+        (
+            -3,
+            "(call $kv_get (i32.const 16) (i32.const 3) (i32.const 64) (i32.const 4))",
+        ),
+        (
+            -5,
+            "(call $kv_get (i32.const 24) (i32.const 6) (i32.const 64) (i32.const 16))",
+        ),
+        (
+            -5,
+            "(call $kv_set (i32.const 24) (i32.const 6) (i32.const 16) (i32.const 3))",
+        ),
+        (-5, "(call $kv_delete (i32.const 24) (i32.const 6))"),
+    ];
+    for (code, call) in cases {
+        assert_eq!(with_store(call), code, "{call}");
+    }
+}
+
+#[test]
+fn every_stretch_that_is_not_within_the_memory_answers_6() {
+    let good = "(i32.const 16) (i32.const 3)";
+    for bad in [
+        "(i32.const 65536) (i32.const 1)",
+        "(i32.const 65535) (i32.const 2)",
+        "(i32.const -1) (i32.const 1)",
+        "(i32.const 16) (i32.const -1)",
+        "(i32.const -16) (i32.const 32)",
+    ] {
+        for call in [
+            format!("(call $kv_get {bad} {good})"),
+            format!("(call $kv_get {good} {bad})"),
+            format!("(call $kv_set {bad} {good})"),
+            format!("(call $kv_set {good} {bad})"),
+            format!("(call $kv_delete {bad})"),
+            format!("(call $set_outcome {bad})"),
+        ] {
+            assert_eq!(with_store(&call), -6, "{call}");
+        }
+    }
+}
+
+#[test]
+fn the_last_outcome_that_was_set_is_reported() {
+    let data = r#"(data (i32.const 16) "firstneeds_review")"#;
+    let module = answering(
+        data,
+        "(i32.add
+            (call $set_outcome (i32.const 16) (i32.const 5))
+            (call $set_outcome (i32.const 21) (i32.const 12)))",
+    );
+    assert_eq!(
+        answer(invoke(&module, b"{}")),
+        ("needs_review".to_owned(), vec![0; 4])
+    );
+}
+
+#[test]
+fn a_name_that_is_no_outcome_answers_7_and_changes_nothing() {
+    for name in ["two words", "execution_failure", "", "caf\\c3\\a9", "\\ff"] {
+        let length = name.replace("\\c3\\a9", "xx").replace("\\ff", "x").len();
+        let data = format!(r#"(data (i32.const 16) "{name}")"#);
+        let call = format!("(call $set_outcome (i32.const 16) (i32.const {length}))");
+        let (outcome, output) = answer(invoke(&answering(&data, &call), b"{}"));
+        assert_eq!(outcome, "success", "{name}");
+        assert_eq!(output, (-7_i32).to_le_bytes(), "{name}");
+    }
+}

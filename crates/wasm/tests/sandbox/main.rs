@@ -1,0 +1,14 @@
+//! The sandbox as the server sees it: guests written as WebAssembly text, through the public API.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy knows helpers of tests only inside a cfg(test) module"
+)]
+
+mod caching;
+mod ending;
+mod example;
+mod guests;
+mod host;
+mod inspecting;
+mod limiting;

@@ -1,0 +1,96 @@
+//! Installing what the build needs, or saying how to.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::child;
+use crate::requirements::is_program;
+
+/// Debian's packages: the C++ compiler, and libclang together with its headers.
+const DEBIAN_PACKAGES: [&str; 2] = ["g++", "libclang-dev"];
+
+/// The line to type, by the package manager that a machine has.
+const LINES: [(&str, &str); 6] = [
+    ("apt-get", "sudo apt-get install -y g++ libclang-dev"),
+    ("dnf", "sudo dnf install -y gcc-c++ clang-devel"),
+    ("pacman", "sudo pacman -S --needed gcc clang"),
+    ("zypper", "sudo zypper install -y gcc-c++ clang-devel"),
+    ("apk", "sudo apk add g++ clang-dev"),
+    ("xcode-select", "xcode-select --install"),
+];
+
+/// Whether we may install packages without asking: we are root on Debian or a child of it.
+pub(crate) fn is_unattended_possible() -> bool {
+    Path::new("/etc/debian_version").exists() && is_program("apt-get") && is_root()
+}
+
+/// Installs the packages with apt.
+///
+/// # Errors
+/// If apt fails twice, the second time with fresh package lists.
+pub(crate) fn run() -> Result<()> {
+    if install_packages().is_ok() {
+        return Ok(());
+    }
+    // A fresh machine has no package lists, or some that name packages long replaced.
+    apt_get(&["update"])?;
+    install_packages()
+}
+
+/// The line that installs everything on this machine, if we know its package manager.
+pub(crate) fn line() -> Option<&'static str> {
+    choose_line(is_program)
+}
+
+fn choose_line(is_program: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let mut known = LINES.iter();
+    let found = known.find(|(manager, _)| is_program(manager));
+    found.map(|(_, line)| *line)
+}
+
+fn install_packages() -> Result<()> {
+    let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
+    arguments.extend(DEBIAN_PACKAGES);
+    apt_get(&arguments)
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    child::run(&mut command)
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_package_manager_has_its_line() {
+        for (manager, line) in LINES {
+            assert_eq!(choose_line(|name| name == manager), Some(line));
+            assert!(line.contains(manager), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_machine_gets_no_line() {
+        assert_eq!(choose_line(|_| false), None);
+    }
+
+    #[test]
+    fn the_line_for_debian_names_the_packages_that_root_gets() {
+        let line = choose_line(|name| name == "apt-get").unwrap();
+        for package in DEBIAN_PACKAGES {
+            assert!(line.contains(package), "{line}");
+        }
+    }
+}

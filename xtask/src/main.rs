@@ -1,0 +1,73 @@
+//! The project's own commands, run as `cargo xtask NAME`.
+//!
+//! Everything here builds in seconds, without RocksDB, so that it can first see to what the real
+//! build needs. A new command is a module with a [`Subcommand`] and a line in [`SUBCOMMANDS`].
+
+mod cargo;
+mod child;
+mod fix;
+mod flo;
+mod install;
+mod libclang;
+mod project;
+mod requirements;
+mod subcommand;
+mod verify;
+
+use std::process::ExitCode;
+
+use child::ChildFailed;
+use subcommand::{Subcommand, UsageError};
+
+/// Every command, in the order in which the help lists them.
+const SUBCOMMANDS: &[Subcommand] = &[verify::SUBCOMMAND, fix::SUBCOMMAND];
+
+/// The exit code of a wrong call, as in the command line of `flo`.
+const EXIT_CODE_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    match subcommand::dispatch(SUBCOMMANDS, &arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+/// A failed child's own code, so that CI and scripts see what really went wrong.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if let Some(failure) = error.downcast_ref::<ChildFailed>() {
+        return failure.code;
+    }
+    if error.is::<UsageError>() {
+        return EXIT_CODE_USAGE;
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_child_decides_the_exit_code() {
+        let failure = ChildFailed {
+            command: "cargo test".into(),
+            code: 101,
+        };
+        let error = anyhow::Error::from(failure).context("step tests");
+        assert_eq!(exit_code(&error), 101);
+    }
+
+    #[test]
+    fn a_wrong_call_exits_with_two_and_any_other_error_with_one() {
+        let wrong_call = anyhow::Error::from(UsageError("no such command".into()));
+        assert_eq!(exit_code(&wrong_call), 2);
+        assert_eq!(exit_code(&anyhow::anyhow!("no home folder")), 1);
+    }
+}

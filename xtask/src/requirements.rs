@@ -1,0 +1,93 @@
+//! What the build needs beyond Rust: a C++ compiler for RocksDB, libclang for its bindings.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::{install, libclang};
+
+/// A thing that the build needs and this machine lacks.
+type Missing = &'static str;
+
+/// Checks for what the build needs; installs it where that is possible without asking.
+///
+/// # Errors
+/// If something is missing and was not installed: the error names it and the line to run.
+pub(crate) fn ensure() -> Result<()> {
+    if missing().is_empty() {
+        return Ok(());
+    }
+    if install::is_unattended_possible() {
+        println!("Installing what the build needs: {}.", missing().join(", "));
+        install::run()?;
+    }
+    let missing = missing();
+    if !missing.is_empty() {
+        bail!("{}", complaint(&missing, install::line()));
+    }
+    Ok(())
+}
+
+fn missing() -> Vec<Missing> {
+    let mut missing = Vec::new();
+    if !has_compiler() {
+        missing.push("a C++ compiler (g++ or clang++)");
+    }
+    let directories = libclang::directories();
+    if !libclang::has_library(&directories) {
+        missing.push("libclang");
+    } else if !libclang::has_headers(&directories) {
+        missing.push("libclang's own headers (stddef.h)");
+    }
+    missing
+}
+
+/// Whether the compiler that the build would call exists: `CXX` if it is set, else `c++`, the name
+/// under which both g++ and clang++ install themselves.
+fn has_compiler() -> bool {
+    match env::var("CXX") {
+        // It may hold arguments or a wrapper, and the compiler may be given by path.
+        Ok(call) => call.split_whitespace().next().is_some_and(is_program),
+        Err(_) => is_program("c++"),
+    }
+}
+
+/// Whether a program of that name or path exists.
+pub(crate) fn is_program(name: &str) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let mut candidates = env::split_paths(&folders).map(|folder: PathBuf| folder.join(name));
+    candidates.any(|candidate| candidate.is_file())
+}
+
+fn complaint(missing: &[Missing], line: Option<&str>) -> String {
+    let missing = missing.join(" and ");
+    match line {
+        Some(line) => {
+            format!("expected {missing}, but found none; run this, then try again:\n\n    {line}\n")
+        }
+        None => format!("expected {missing}, but found none; install it, then try again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_by_name_and_by_path() {
+        assert!(is_program("sh"));
+        assert!(is_program("/bin/sh"));
+        assert!(!is_program("no-such-program"));
+    }
+
+    #[test]
+    fn the_complaint_holds_what_is_missing_and_the_line_to_run() {
+        let text = complaint(&["libclang"], Some("sudo dnf install clang-devel"));
+        assert!(text.contains("expected libclang"), "{text}");
+        assert!(
+            text.contains("\n    sudo dnf install clang-devel\n"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! The step that asks cargo-deny about licences, bans, sources and advisories (see deny.toml).
+//!
+//! cargo-deny is not part of a Rust installation, and its advisories come from the network; a
+//! machine without either must still be able to verify a change. What is skipped is said.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::cargo;
+use crate::requirements::is_program;
+
+/// Checks the dependencies as far as this machine can.
+///
+/// # Errors
+/// If a check ran and failed.
+pub(super) fn check() -> Result<()> {
+    if !is_program("cargo-deny") {
+        println!("Skipped: cargo-deny is not installed (cargo install --locked cargo-deny).");
+        return Ok(());
+    }
+    deny(&["--locked"], &["bans", "licenses", "sources"])?;
+    if !advisories_directory().is_some_and(|directory| has_database(&directory)) {
+        println!("Skipped: there is no advisory database here (cargo deny fetch db).");
+        return Ok(());
+    }
+    deny(&["--locked", "--offline"], &["advisories"])
+}
+
+/// Runs cargo-deny; its warnings, about doubled crates, are for those who call it by hand.
+fn deny(options: &[&str], checks: &[&str]) -> Result<()> {
+    let mut arguments = vec!["deny", "--log-level", "error"];
+    arguments.extend(options);
+    arguments.push("check");
+    arguments.extend(checks);
+    cargo::run(&arguments)
+}
+
+/// Where cargo-deny keeps its advisories.
+fn advisories_directory() -> Option<PathBuf> {
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    cargo_home.map(|cargo_home| cargo_home.join("advisory-dbs"))
+}
+
+/// Whether a database was fetched: the folder alone, or a lock in it, is none.
+fn has_database(directory: &Path) -> bool {
+    let Ok(entries) = directory.read_dir() else {
+        return false;
+    };
+    let mut entries = entries.flatten();
+    entries.any(|entry| entry.path().join(".git").exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_fetched_database_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!has_database(&folder.path().join("absent")));
+        std::fs::write(folder.path().join("lock"), "").unwrap();
+        assert!(!has_database(folder.path()));
+        std::fs::create_dir_all(folder.path().join("advisory-db-1/.git")).unwrap();
+        assert!(has_database(folder.path()));
+    }
+}

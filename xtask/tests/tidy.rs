@@ -1,0 +1,21 @@
+//! The rules of the project that neither the compiler nor clippy can check, executed.
+//!
+//! Each rule is a pure function from a file's text to findings, one test that runs it over the
+//! whole tree, and one that shows it a violation, so that a rule which has gone blind is noticed.
+
+#[path = "tidy/documents.rs"]
+mod documents;
+#[path = "tidy/links.rs"]
+mod links;
+#[path = "tidy/manifests.rs"]
+mod manifests;
+#[path = "tidy/records.rs"]
+mod records;
+#[path = "tidy/rust_code.rs"]
+mod rust_code;
+#[path = "tidy/tree.rs"]
+mod tree;
+#[path = "tidy/unused.rs"]
+mod unused;
+#[path = "tidy/whitespace.rs"]
+mod whitespace;
