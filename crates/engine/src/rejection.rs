@@ -102,7 +102,7 @@ pub enum Rejection {
     OutcomeReserved(String),
     /// No such worker: it must register again (A21).
     #[error("expected a registered worker \"{0}\", but it is unknown")]
-    WorkerUnknown(WorkerId),
+    WorkerNotFound(WorkerId),
     /// The worker is registered by a newer process of the same id.
     #[error("expected the current incarnation of worker \"{0}\", but a newer one has registered")]
     WorkerReplaced(WorkerId),
@@ -151,7 +151,7 @@ pub enum RejectionKind {
 }
 
 impl Rejection {
-    /// The stable reason code, `UPPER_SNAKE_CASE`.
+    /// The stable reason code, in snake case.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.describe().0
@@ -173,99 +173,99 @@ impl Rejection {
         use RejectionKind::{Conflict, Exhausted, Internal, Invalid, NotFound, Stale};
         match self {
             Self::WorkflowNotFound(_) => (
-                "WORKFLOW_NOT_FOUND",
+                "workflow_not_found",
                 NotFound,
                 Some("create it with `flo workflow create -f FILE`"),
             ),
             Self::VersionNotFound { .. } => (
-                "VERSION_NOT_FOUND",
+                "version_not_found",
                 NotFound,
                 Some("`flo workflow list` shows the versions"),
             ),
             Self::WorkflowDisabled(_) => (
-                "WORKFLOW_DISABLED",
+                "workflow_disabled",
                 Conflict,
                 Some("enable it with `flo workflow enable NAME`"),
             ),
             Self::NamespaceMismatch { .. } => (
-                "NAMESPACE_MISMATCH",
+                "namespace_mismatch",
                 Invalid,
                 Some("send it to the namespace that it names"),
             ),
             Self::FeatureUnsupported { .. } => (
-                "FEATURE_UNSUPPORTED",
+                "feature_unsupported",
                 Conflict,
                 Some("`flo workflow validate` checks such definitions today"),
             ),
             Self::IdempotencyKeyMissing(_) => (
-                "IDEMPOTENCY_KEY_MISSING",
+                "idempotency_key_missing",
                 Invalid,
                 Some("the definition says `idempotency: required`: give --idempotency-key"),
             ),
-            Self::RunIdTaken(_) => ("RUN_ID_TAKEN", Conflict, None),
-            Self::RunIdReserved(_) => ("RUN_ID_RESERVED", Invalid, None),
-            Self::InputVerdictStale => ("INPUT_VERDICT_STALE", Stale, Some("try again")),
+            Self::RunIdTaken(_) => ("run_id_taken", Conflict, None),
+            Self::RunIdReserved(_) => ("run_id_reserved", Invalid, None),
+            Self::InputVerdictStale => ("input_verdict_stale", Stale, Some("try again")),
             Self::InputInvalid(_) => (
-                "INPUT_INVALID",
+                "input_invalid",
                 Invalid,
                 Some("`flo workflow show NAME` prints the schema"),
             ),
             Self::RunNotFound(_) => (
-                "RUN_NOT_FOUND",
+                "run_not_found",
                 NotFound,
                 Some("`flo workflow runs` lists them"),
             ),
-            Self::RunEnded { .. } => ("RUN_ENDED", Conflict, None),
+            Self::RunEnded { .. } => ("run_ended", Conflict, None),
             Self::RunQuarantined(_) => (
-                "RUN_QUARANTINED",
+                "run_quarantined",
                 Conflict,
                 Some("a bug was contained in this run; its history says which"),
             ),
-            Self::SignalsTooMany(_) => ("SIGNALS_TOO_MANY", Exhausted, None),
-            Self::ActivationGone => ("ACTIVATION_GONE", Conflict, None),
+            Self::SignalsTooMany(_) => ("signals_too_many", Exhausted, None),
+            Self::ActivationGone => ("activation_gone", Conflict, None),
             Self::ActionNotFound(_) => (
-                "ACTION_NOT_FOUND",
+                "action_not_found",
                 NotFound,
                 Some("register it with `flo action register NAME`"),
             ),
             Self::ActionDisabled(_) => (
-                "ACTION_DISABLED",
+                "action_disabled",
                 Conflict,
                 Some("enable it with `flo action enable NAME`"),
             ),
             Self::ActionRunNotFound(_) => (
-                "ACTION_RUN_NOT_FOUND",
+                "action_run_not_found",
                 NotFound,
                 Some("`flo action runs NAME` lists them"),
             ),
-            Self::ActionRunEnded { .. } => ("ACTION_RUN_ENDED", Conflict, None),
+            Self::ActionRunEnded { .. } => ("action_run_ended", Conflict, None),
             Self::LeaseLost(_) => (
-                "LEASE_LOST",
+                "lease_lost",
                 Conflict,
                 Some("touch the lease in time, or register a longer --timeout-ms"),
             ),
-            Self::OutcomeReserved(_) => ("OUTCOME_RESERVED", Invalid, None),
-            Self::WorkerUnknown(_) => (
-                "WORKER_UNKNOWN",
+            Self::OutcomeReserved(_) => ("outcome_reserved", Invalid, None),
+            Self::WorkerNotFound(_) => (
+                "worker_not_found",
                 NotFound,
                 Some("register the worker again"),
             ),
             Self::WorkerReplaced(_) => (
-                "WORKER_REPLACED",
+                "worker_replaced",
                 Conflict,
                 Some("two processes use one worker id: give each its own --worker-id"),
             ),
-            Self::WorkersTooMany(_) => ("WORKERS_TOO_MANY", Exhausted, None),
-            Self::TimerGone => ("TIMER_GONE", Conflict, None),
-            Self::TimerNotDue => ("TIMER_NOT_DUE", Conflict, None),
+            Self::WorkersTooMany(_) => ("workers_too_many", Exhausted, None),
+            Self::TimerGone => ("timer_gone", Conflict, None),
+            Self::TimerNotDue => ("timer_not_due", Conflict, None),
             Self::RequestIdReused => (
-                "REQUEST_ID_REUSED",
+                "request_id_reused",
                 Conflict,
                 Some("draw a new random id for each request"),
             ),
-            Self::TooLarge { .. } => ("TOO_LARGE", Invalid, None),
+            Self::TooLarge { .. } => ("too_large", Invalid, None),
             Self::Internal(_) => (
-                "INTERNAL",
+                "internal",
                 Internal,
                 Some("this is a bug: please report it with the node's log"),
             ),

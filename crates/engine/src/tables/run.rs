@@ -82,6 +82,17 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// All statuses, in the manual's order.
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Running,
+        Self::Waiting,
+        Self::Ended(TerminalStatus::Completed),
+        Self::Ended(TerminalStatus::Failed),
+        Self::Ended(TerminalStatus::Cancelled),
+        Self::Ended(TerminalStatus::TimedOut),
+    ];
+
     /// The published name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,1 +1,44 @@
-//! What reads of the state look like, apart from the commands.
+//! Reading the state: what callers and drivers ask, over any [`Reader`].
+//!
+//! Nothing here runs inside `apply`, so it may be as slow as a read is; every list is bounded.
+
+mod action;
+mod event;
+mod history;
+mod obligation;
+mod page;
+mod run;
+mod worker;
+mod workflow;
+
+pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
+pub use event::{EventView, describe};
+pub use history::{HistoryPage, history};
+pub use obligation::{
+    ChildInputCheck, DueTimers, assignment, child_input_check, child_input_checks, due_timers,
+    has_expired_requests, has_ready, leased_tasks, workers_of_other_nodes,
+};
+pub use page::Page;
+pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
+pub use worker::{WorkerView, worker, workers};
+pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
+
+use crate::json::Json;
+use crate::store::{Reader, StoreError};
+use crate::tables::{Cluster, ClusterRecord, PayloadRef, Payloads, read};
+
+/// The cluster's record: its time, its sequences, its grace.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
+    Ok(read::<Cluster>(reader, &())?.unwrap_or_default())
+}
+
+/// A payload; `null` when its owner is gone.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn payload(reader: &dyn Reader, reference: PayloadRef) -> Result<Json, StoreError> {
+    Ok(read::<Payloads>(reader, &reference)?.unwrap_or_else(Json::null))
+}

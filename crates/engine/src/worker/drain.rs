@@ -33,7 +33,7 @@ impl DrainWorker {
         let key = (namespace.clone(), self.worker_id.clone());
         let activity = turn
             .get::<WorkerActivities>(&key)?
-            .ok_or_else(|| Rejection::WorkerUnknown(self.worker_id.clone()))?;
+            .ok_or_else(|| Rejection::WorkerNotFound(self.worker_id.clone()))?;
         if !activity.is_draining {
             let draining = WorkerActivityRecord {
                 is_draining: true,

@@ -23,7 +23,7 @@ pub struct HeartbeatWorker {
 impl HeartbeatWorker {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let key = (namespace.clone(), self.worker_id.clone());
-        let unknown = || Rejection::WorkerUnknown(self.worker_id.clone());
+        let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
         if worker.incarnation != self.incarnation {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());

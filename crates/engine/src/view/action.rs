@@ -1,0 +1,157 @@
+//! Actions and action runs.
+
+use super::page::{Page, Scope, page, prefix};
+use super::payload;
+use crate::definition::StepIndex;
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
+use crate::json::Json;
+use crate::store::{Reader, StoreError};
+use crate::tables::{
+    ActionRecord, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Actions,
+    Definitions, ModuleRecord, Modules, Runs, read,
+};
+
+/// An action by name.
+#[derive(Clone, Debug)]
+pub struct ActionView {
+    /// Its name.
+    pub name: ActionName,
+    /// Its settings.
+    pub record: ActionRecord,
+    /// The size of its module in bytes, for a WASM action.
+    pub module_bytes: Option<u64>,
+}
+
+/// An action run with its payloads.
+#[derive(Clone, Debug)]
+pub struct ActionRunView {
+    /// Its number.
+    pub number: ActionRunNumber,
+    /// Its state.
+    pub record: ActionRunRecord,
+    /// Its input.
+    pub input: Json,
+    /// Its output.
+    pub output: Option<Json>,
+    /// The workflow run and step that it belongs to.
+    pub step: Option<(RunId, Option<StepName>)>,
+}
+
+/// The action `name`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn action(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &ActionName,
+) -> Result<Option<ActionView>, StoreError> {
+    let Some(record) = read::<Actions>(reader, &(namespace.clone(), name.clone()))? else {
+        return Ok(None);
+    };
+    let module_bytes = module(reader, namespace, name)?.map(|module| module.bytes.len() as u64);
+    Ok(Some(ActionView {
+        name: name.clone(),
+        record,
+        module_bytes,
+    }))
+}
+
+/// The actions of a namespace by name.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn actions(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<ActionView>, StoreError> {
+    let prefix = prefix::<Actions>(namespace);
+    page::<Actions, _>(
+        reader,
+        &Scope::new(&prefix, after, limit),
+        |(_, name), record| {
+            Ok(Some(ActionView {
+                name,
+                record,
+                module_bytes: None,
+            }))
+        },
+    )
+}
+
+/// The module of a WASM action.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn module(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &ActionName,
+) -> Result<Option<ModuleRecord>, StoreError> {
+    read::<Modules>(reader, &(namespace.clone(), name.clone()))
+}
+
+/// The action run `number` of `namespace`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn action_run(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    number: ActionRunNumber,
+) -> Result<Option<ActionRunView>, StoreError> {
+    let record = read::<ActionRuns>(reader, &number)?;
+    let Some(record) = record.filter(|record| record.namespace == *namespace) else {
+        return Ok(None);
+    };
+    let input = payload(reader, record.input)?;
+    let output = match record.output {
+        Some(output) => Some(payload(reader, output)?),
+        None => None,
+    };
+    let step = owner_of(reader, &record)?;
+    Ok(Some(ActionRunView {
+        number,
+        record,
+        input,
+        output,
+        step,
+    }))
+}
+
+/// The runs of an action, newest first.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn action_runs(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &ActionName,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<ActionRunView>, StoreError> {
+    let prefix = prefix::<ActionRunsByAction>(&(namespace.clone(), name.clone()));
+    let scope = Scope::new(&prefix, after, limit).descending();
+    page::<ActionRunsByAction, _>(reader, &scope, |(namespace, _, number), ()| {
+        action_run(reader, &namespace, number)
+    })
+}
+
+/// The workflow run and step that an action run belongs to.
+pub(super) fn owner_of(
+    reader: &dyn Reader,
+    record: &ActionRunRecord,
+) -> Result<Option<(RunId, Option<StepName>)>, StoreError> {
+    let ActionRunOwner::Step { run, activation } = record.owner else {
+        return Ok(None);
+    };
+    let Some(run) = read::<Runs>(reader, &run)? else {
+        return Ok(None);
+    };
+    let step: Option<StepIndex> = run.activation(activation).map(|active| active.step);
+    let name = match (step, read::<Definitions>(reader, &run.definition)?) {
+        (Some(step), Some(record)) => Some(record.definition.step(step).name.clone()),
+        (None, _) | (_, None) => None,
+    };
+    Ok(Some((run.id, name)))
+}

@@ -1,0 +1,97 @@
+//! A run's history (W23).
+
+use super::event::{EventView, describe, trimmed};
+use super::run::find_run;
+use crate::ids::{Namespace, RunId};
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::tables::{Definitions, History, HistoryRecord, encode_key, read, visit};
+use std::ops::ControlFlow;
+
+/// A part of a history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryPage {
+    /// Oldest first.
+    pub events: Vec<EventView>,
+    /// Whether there are more behind the last one.
+    pub has_more: bool,
+    /// The run's last sequence number.
+    pub events_count: u64,
+}
+
+/// The events of a run with sequence numbers above `after_seq`, at most `limit` of them.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn history(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+    (after_seq, limit): (u64, usize),
+) -> Result<Option<HistoryPage>, StoreError> {
+    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
+        return Ok(None);
+    };
+    let Some(definition) = read::<Definitions>(reader, &run.definition)? else {
+        return Ok(None);
+    };
+    let cursor = run.history;
+    let mut events: Vec<EventView> = Vec::new();
+    let is_in_gap = after_seq >= cursor.trimmed_after && after_seq < cursor.trimmed_until;
+    let first_record = first_record(reader, (number, after_seq))?;
+    let range = KeyRange {
+        from: encode_key::<History>(&(number, first_record)),
+        to: encode_key::<History>(&(number, u64::MAX)),
+    };
+    visit::<History>(reader, &range, Order::Ascending, |(_, first), record| {
+        if first == cursor.trimmed_until + 1
+            && cursor.trimmed_until > 0
+            && (is_in_gap || after_seq < cursor.trimmed_after)
+        {
+            events.push(trimmed(&cursor, &record));
+        }
+        let HistoryRecord {
+            at_ms,
+            raft_index,
+            node,
+            events: facts,
+        } = record;
+        for (seq, event) in (first..).zip(&facts) {
+            if seq > after_seq {
+                events.push(describe(
+                    &definition.definition,
+                    event,
+                    (seq, at_ms, raft_index, node),
+                ));
+            }
+        }
+        if events.len() > limit {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    let has_more = events.len() > limit;
+    events.truncate(limit);
+    Ok(Some(HistoryPage {
+        events,
+        has_more,
+        events_count: cursor.events_count,
+    }))
+}
+
+/// The key of the record that holds the event behind `after_seq`, or of one before it.
+fn first_record(
+    reader: &dyn Reader,
+    (number, after_seq): (crate::ids::RunNumber, u64),
+) -> Result<u64, StoreError> {
+    let range = KeyRange {
+        from: encode_key::<History>(&(number, 0)),
+        to: encode_key::<History>(&(number, after_seq.saturating_add(2))),
+    };
+    let mut found = 0;
+    visit::<History>(reader, &range, Order::Descending, |(_, first), _| {
+        found = first;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,244 @@
+//! What the leader's drivers look for: obligations are state (design rule 6).
+
+use super::action::owner_of;
+use super::{cluster, payload};
+use crate::effect::Assignment;
+use crate::entry::NodeId;
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
+use crate::json::Json;
+use crate::request;
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::tables::{
+    ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, InputChecks, Ready, Requests,
+    Runs, TimerKey, TimerKind, Timers, WorkerActivities, WorkerState, Workers, encode_key,
+    encode_prefix, read, visit,
+};
+use crate::task::TaskToken;
+use crate::timer::effective_due_ms;
+use std::ops::ControlFlow;
+
+/// Timers that are due, and when to look again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueTimers {
+    /// Those that are due, the earliest of each kind first.
+    pub timers: Vec<TimerKey>,
+    /// When the next one that is not due yet will be, in milliseconds.
+    pub next_due_ms: Option<u64>,
+}
+
+/// The timers that are due at `now_ms`, at most `limit` of each kind.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn due_timers(reader: &dyn Reader, now_ms: u64, limit: usize) -> Result<DueTimers, StoreError> {
+    let grace_until_ms = cluster(reader)?.grace_until_ms;
+    let mut due = DueTimers::default();
+    for kind in TimerKind::ALL {
+        let range = KeyRange::prefix(&encode_prefix::<Timers>(&kind));
+        let mut count = 0;
+        visit::<Timers>(reader, &range, Order::Ascending, |timer, ()| {
+            let due_ms = effective_due_ms(&timer, grace_until_ms);
+            if due_ms > now_ms || count == limit {
+                let next_ms = due_ms.max(now_ms);
+                due.next_due_ms = Some(due.next_due_ms.map_or(next_ms, |next| next.min(next_ms)));
+                return ControlFlow::Break(());
+            }
+            count += 1;
+            due.timers.push(timer);
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(due)
+}
+
+/// Whether a task of the action waits for a worker.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn has_ready(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    action: &ActionName,
+) -> Result<bool, StoreError> {
+    let range = KeyRange::prefix(&encode_prefix::<Ready>(&(
+        namespace.clone(),
+        action.clone(),
+    )));
+    let mut is_found = false;
+    reader.scan(&range, Order::Ascending, &mut |_, _| {
+        is_found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(is_found)
+}
+
+/// The tasks that are leased to a worker (A4).
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn leased_tasks(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    worker: &WorkerId,
+) -> Result<Vec<ActionRunNumber>, StoreError> {
+    let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker.clone()))?;
+    Ok(activity.map(|activity| activity.leases).unwrap_or_default())
+}
+
+/// The assignment of a leased task, to be handed out again, with its input.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn assignment(
+    reader: &dyn Reader,
+    number: ActionRunNumber,
+) -> Result<Option<(Assignment, Json)>, StoreError> {
+    let Some(record) = read::<ActionRuns>(reader, &number)? else {
+        return Ok(None);
+    };
+    let Some(lease) = record
+        .lease
+        .as_ref()
+        .filter(|_| record.status == ActionRunStatus::Running)
+    else {
+        return Ok(None);
+    };
+    let token = TaskToken {
+        action_run: number,
+        attempt: record.attempt,
+        secret: lease.secret,
+    };
+    let run_id = owner_of(reader, &record)?.map(|(run_id, _)| run_id);
+    let input = payload(reader, record.input)?;
+    let assignment = Assignment {
+        token,
+        namespace: record.namespace.clone(),
+        action: record.action.clone(),
+        input: record.input,
+        lease_expires_at_ms: lease.expires_at_ms,
+        timeout_ms: record.timeout_ms,
+        created_at_ms: record.created_at_ms,
+        run_id,
+        labels: record.labels.clone(),
+    };
+    Ok(Some((assignment, input)))
+}
+
+/// Embedded workers of nodes other than `node` that are not known to be gone, with their process:
+/// a leader releases those of dead nodes (A4).
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn workers_of_other_nodes(
+    reader: &dyn Reader,
+    node: NodeId,
+) -> Result<Vec<(Namespace, WorkerId, NodeId, u64)>, StoreError> {
+    let mut found = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<Workers>(&()));
+    visit::<Workers>(
+        reader,
+        &range,
+        Order::Ascending,
+        |(namespace, id), record| {
+            if let Some(owner) = record.node.filter(|owner| *owner != node) {
+                found.push((namespace, id, owner, record.incarnation));
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
+    let mut live = Vec::new();
+    for (namespace, id, owner, incarnation) in found {
+        let activity = read::<WorkerActivities>(reader, &(namespace.clone(), id.clone()))?;
+        if activity.is_some_and(|activity| activity.state == WorkerState::Healthy) {
+            live.push((namespace, id, owner, incarnation));
+        }
+    }
+    Ok(live)
+}
+
+/// Whether request ids are past their window, so that a sweep is due (design rule 9).
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, StoreError> {
+    let range = KeyRange::prefix(&encode_prefix::<Requests>(&()));
+    let mut oldest = None;
+    visit::<Requests>(reader, &range, Order::Ascending, |(bucket, _), _| {
+        oldest = Some(bucket);
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest.is_some_and(|bucket| request::is_expired(bucket, now_ms)))
+}
+
+/// Children whose input waits for a verdict (W4): parent and activation, at most `limit`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn child_input_checks(
+    reader: &dyn Reader,
+    limit: usize,
+) -> Result<Vec<(RunNumber, u32)>, StoreError> {
+    let mut checks = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<InputChecks>(&()));
+    visit::<InputChecks>(reader, &range, Order::Ascending, |check, ()| {
+        checks.push(check);
+        if checks.len() < limit {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
+    Ok(checks)
+}
+
+/// What a verdict on a child's input is made of.
+#[derive(Clone, Debug)]
+pub struct ChildInputCheck {
+    /// The child's definition.
+    pub definition: DefinitionNumber,
+    /// Where the verdict is sent.
+    pub namespace: Namespace,
+    /// The schema.
+    pub schema: String,
+    /// The input.
+    pub input: Json,
+}
+
+/// The check that `parent`'s activation waits for, if it still does.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn child_input_check(
+    reader: &dyn Reader,
+    (parent, activation): (RunNumber, u32),
+) -> Result<Option<ChildInputCheck>, StoreError> {
+    if reader
+        .get(&encode_key::<InputChecks>(&(parent, activation)))?
+        .is_none()
+    {
+        return Ok(None);
+    }
+    let Some(run) = read::<Runs>(reader, &parent)? else {
+        return Ok(None);
+    };
+    let Some(active) = run.activation(activation) else {
+        return Ok(None);
+    };
+    let ActivationState::ChildInput { definition } = active.state else {
+        return Ok(None);
+    };
+    let Some(record) = read::<crate::tables::Definitions>(reader, &definition)? else {
+        return Ok(None);
+    };
+    let schema = record
+        .definition
+        .input_schema
+        .unwrap_or_else(|| "true".to_owned());
+    let (namespace, input) = (run.namespace.clone(), payload(reader, active.input)?);
+    Ok(Some(ChildInputCheck {
+        definition,
+        namespace,
+        schema,
+        input,
+    }))
+}

@@ -1,0 +1,356 @@
+//! Runs as callers see them (W21, W22).
+
+use super::page::{Page, Scope, page, prefix};
+use super::payload;
+use super::worker::has_live_worker;
+use crate::definition::{Definition, StepKind, Target};
+use crate::ids::{
+    AttributeName, IdempotencyKey, Namespace, RunId, RunNumber, StepName, WorkflowName,
+    WorkflowVersion,
+};
+use crate::json::Json;
+use crate::store::{Reader, StoreError};
+use crate::tables::{
+    ActionKind, ActionRunStatus, ActionRuns, Actions, Activation, ActivationState, AttributeValue,
+    DefinitionRecord, Definitions, Quarantine, QuarantinedKind, RunNames, RunRecord, RunStatus,
+    Runs, TriggeredBy, read,
+};
+use std::collections::BTreeMap;
+
+/// A run as `flo workflow status` shows it.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// What lists show.
+    pub row: RunRow,
+    /// Why it waits or how it failed (W21a).
+    pub detail: Option<String>,
+    /// The active steps.
+    pub current_steps: Vec<CurrentStep>,
+    /// The input.
+    pub input: Json,
+    /// The output, once it ended with one.
+    pub output: Option<Json>,
+    /// The steps that were left, by name.
+    pub steps: BTreeMap<StepName, StepView>,
+    /// Search attributes that are present (W22).
+    pub search_attributes: BTreeMap<AttributeName, AttributeValue>,
+    /// The run whose child it is.
+    pub parent: Option<RunId>,
+    /// The caller's key.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// The sequence number of its last event.
+    pub events_count: u64,
+}
+
+/// A run's row in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its id.
+    pub run_id: RunId,
+    /// Its workflow.
+    pub workflow: WorkflowName,
+    /// The version that it is pinned to.
+    pub version: WorkflowVersion,
+    /// The revision that it is pinned to.
+    pub revision: u32,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// `flo.Completed` and so on, or the custom terminal's name (W10a).
+    pub terminal: Option<String>,
+    /// `api` or `child`.
+    pub triggered_by: &'static str,
+    /// In milliseconds.
+    pub started_at_ms: u64,
+    /// In milliseconds.
+    pub completed_at_ms: Option<u64>,
+}
+
+/// An active step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentStep {
+    /// Its name.
+    pub step: StepName,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// When its first attempt began, in milliseconds.
+    pub started_at_ms: u64,
+    /// What it waits for, and until when, in milliseconds.
+    pub waiting_for: Option<(WaitingFor, Option<u64>)>,
+}
+
+/// What a step waits for (W21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingFor {
+    /// A signal.
+    Signal,
+    /// An action in a worker's hands or in the queue.
+    Action,
+    /// A child run.
+    Child,
+    /// The next attempt.
+    Retry,
+    /// The next poll.
+    Poll,
+}
+
+/// What a step was left with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepView {
+    /// Its outcome.
+    pub outcome: String,
+    /// Its output.
+    pub output: Option<Json>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// In milliseconds.
+    pub started_at_ms: u64,
+    /// In milliseconds.
+    pub completed_at_ms: u64,
+}
+
+/// Which runs a list shows.
+#[derive(Clone, Debug, Default)]
+pub struct RunFilter {
+    /// Only those of this workflow.
+    pub workflow: Option<WorkflowName>,
+    /// Only those in this status.
+    pub status: Option<RunStatus>,
+}
+
+/// The run that callers of `namespace` know as `run_id`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn find_run(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> Result<Option<(RunNumber, RunRecord)>, StoreError> {
+    let number = match run_id.generated_number() {
+        Some(number) => Some(number),
+        None => read::<RunNames>(reader, &(namespace.clone(), run_id.clone()))?,
+    };
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let run = read::<Runs>(reader, &number)?;
+    Ok(run
+        .filter(|run| run.namespace == *namespace)
+        .map(|run| (number, run)))
+}
+
+/// Everything that is to be said of a run.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn run(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> Result<Option<RunView>, StoreError> {
+    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
+        return Ok(None);
+    };
+    let record = definition_of(reader, &run)?;
+    let definition = &record.definition;
+    let output = match run.output {
+        Some(output) if !run.status.is_open() => Some(payload(reader, output)?),
+        Some(_) | None => None,
+    };
+    let parent = match run.parent {
+        Some(link) => read::<Runs>(reader, &link.run)?.map(|parent| parent.id),
+        None => None,
+    };
+    Ok(Some(RunView {
+        row: row(&run, &record),
+        detail: detail(reader, (number, &run), definition)?,
+        current_steps: current_steps(reader, &run, definition)?,
+        input: payload(reader, run.input)?,
+        output,
+        steps: steps(reader, &run, definition)?,
+        search_attributes: attributes(&run, definition),
+        parent,
+        idempotency_key: run.idempotency_key.clone(),
+        events_count: run.history.events_count,
+    }))
+}
+
+/// Runs, newest first.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn runs(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    filter: &RunFilter,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<RunRow>, StoreError> {
+    let prefix = prefix::<Runs>(&());
+    let scope = Scope::new(&prefix, after, limit).descending();
+    page::<Runs, _>(reader, &scope, |_, run| {
+        let is_wanted =
+            run.namespace == *namespace && filter.status.is_none_or(|status| status == run.status);
+        if !is_wanted {
+            return Ok(None);
+        }
+        let record = definition_of(reader, &run)?;
+        let name = &record.definition.name;
+        let is_named = filter
+            .workflow
+            .as_ref()
+            .is_none_or(|workflow| workflow == name);
+        Ok(is_named.then(|| row(&run, &record)))
+    })
+}
+
+fn definition_of(reader: &dyn Reader, run: &RunRecord) -> Result<DefinitionRecord, StoreError> {
+    let missing = || StoreError(format!("expected the definition of run {}", run.id).into());
+    read::<Definitions>(reader, &run.definition)?.ok_or_else(missing)
+}
+
+fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
+    RunRow {
+        run_id: run.id.clone(),
+        workflow: record.definition.name.clone(),
+        version: record.definition.version.clone(),
+        revision: record.revision,
+        status: run.status,
+        terminal: run
+            .end
+            .as_ref()
+            .map(|end| terminal_name(&record.definition, end.terminal)),
+        triggered_by: match run.triggered_by {
+            TriggeredBy::Caller => "api",
+            TriggeredBy::Parent => "child",
+        },
+        started_at_ms: run.started_at_ms,
+        completed_at_ms: run.completed_at_ms,
+    }
+}
+
+/// The published name of a transition's target.
+pub(super) fn terminal_name(definition: &Definition, target: Target) -> String {
+    match target {
+        Target::Step(step) => definition.step(step).name.to_string(),
+        Target::BuiltIn(terminal) => terminal.name().to_owned(),
+        Target::Custom(index) => definition.terminal(index).name.to_string(),
+    }
+}
+
+/// Why the run waits or how it failed, in words (W21a).
+fn detail(
+    reader: &dyn Reader,
+    (number, run): (RunNumber, &RunRecord),
+    definition: &Definition,
+) -> Result<Option<String>, StoreError> {
+    let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
+    if let Some(record) = quarantined {
+        return Ok(Some(format!("quarantined after a bug: {}", record.detail)));
+    }
+    if run.detail.is_some() {
+        return Ok(run.detail.clone());
+    }
+    for active in &run.active {
+        if let Some(detail) = waiting_detail(reader, run, (active, definition))? {
+            return Ok(Some(detail));
+        }
+    }
+    Ok(None)
+}
+
+fn waiting_detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    (active, definition): (&Activation, &Definition),
+) -> Result<Option<String>, StoreError> {
+    match &active.state {
+        ActivationState::Signal { .. } => Ok(match &definition.step(active.step).kind {
+            StepKind::Wait(wait) => Some(format!("waits for signal \"{}\"", wait.signal_type)),
+            StepKind::Run(_) => None,
+        }),
+        ActivationState::Action(number) => {
+            let Some(action_run) = read::<ActionRuns>(reader, number)? else {
+                return Ok(None);
+            };
+            let key = (run.namespace.clone(), action_run.action.clone());
+            let is_user = read::<Actions>(reader, &key)?
+                .is_some_and(|action| action.kind == ActionKind::User);
+            let is_waiting = action_run.status == ActionRunStatus::Pending && is_user;
+            if is_waiting && !has_live_worker(reader, &run.namespace, &action_run.action)? {
+                return Ok(Some(format!(
+                    "no live worker for action \"{}\"",
+                    action_run.action
+                )));
+            }
+            Ok(None)
+        }
+        ActivationState::Executing
+        | ActivationState::Child(_)
+        | ActivationState::ChildInput { .. }
+        | ActivationState::Retry { .. }
+        | ActivationState::Poll { .. } => Ok(None),
+    }
+}
+
+fn current_steps(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    definition: &Definition,
+) -> Result<Vec<CurrentStep>, StoreError> {
+    let mut steps = Vec::new();
+    for active in &run.active {
+        let waiting_for = match &active.state {
+            ActivationState::Executing => None,
+            ActivationState::Signal { deadline_ms } => Some((WaitingFor::Signal, *deadline_ms)),
+            ActivationState::Action(number) => {
+                let lease = read::<ActionRuns>(reader, number)?.and_then(|record| record.lease);
+                Some((WaitingFor::Action, lease.map(|lease| lease.expires_at_ms)))
+            }
+            ActivationState::Child(_) | ActivationState::ChildInput { .. } => {
+                Some((WaitingFor::Child, None))
+            }
+            ActivationState::Retry { due_ms } => Some((WaitingFor::Retry, Some(*due_ms))),
+            ActivationState::Poll { due_ms } => Some((WaitingFor::Poll, Some(*due_ms))),
+        };
+        steps.push(CurrentStep {
+            step: definition.step(active.step).name.clone(),
+            attempt: active.attempt,
+            started_at_ms: active.started_at_ms,
+            waiting_for,
+        });
+    }
+    Ok(steps)
+}
+
+fn steps(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    definition: &Definition,
+) -> Result<BTreeMap<StepName, StepView>, StoreError> {
+    let mut views = BTreeMap::new();
+    for (step, result) in &run.results {
+        let output = match result.output {
+            Some(output) => Some(payload(reader, output)?),
+            None => None,
+        };
+        let view = StepView {
+            outcome: result.outcome.to_string(),
+            output,
+            attempts: result.attempts,
+            started_at_ms: result.started_at_ms,
+            completed_at_ms: result.completed_at_ms,
+        };
+        views.insert(definition.step(*step).name.clone(), view);
+    }
+    Ok(views)
+}
+
+fn attributes(run: &RunRecord, definition: &Definition) -> BTreeMap<AttributeName, AttributeValue> {
+    (0..)
+        .zip(&definition.search_attributes)
+        .filter_map(|(position, attribute)| {
+            let value = run.attributes.get(&position)?;
+            Some((attribute.name.clone(), value.clone()))
+        })
+        .collect()
+}

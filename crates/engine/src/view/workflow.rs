@@ -1,0 +1,93 @@
+//! Workflows and their definitions.
+
+use super::page::{Page, Scope, page, prefix};
+use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
+use crate::store::{Reader, StoreError};
+use crate::tables::{
+    DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, Versions, WorkflowRecord,
+    Workflows, read,
+};
+
+/// One revision, and the state of its workflow.
+#[derive(Clone, Debug)]
+pub struct WorkflowView {
+    /// The revision's number.
+    pub number: DefinitionNumber,
+    /// The revision.
+    pub definition: DefinitionRecord,
+    /// Whether starts use it when they name no version.
+    pub is_latest: bool,
+    /// Whether new starts are allowed.
+    pub is_enabled: bool,
+}
+
+/// The newest revision of `version`, or the latest of all, with its source.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn workflow(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    (name, version): (&WorkflowName, Option<&WorkflowVersion>),
+) -> Result<Option<(WorkflowView, String)>, StoreError> {
+    let Some(view) = resolve_definition(reader, namespace, (name, version))? else {
+        return Ok(None);
+    };
+    let source = read::<DefinitionSources>(reader, &view.number)?.unwrap_or_default();
+    Ok(Some((view, source)))
+}
+
+/// The newest revision of `version`, or the latest of all: what a start would use now (W5).
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn resolve_definition(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    (name, version): (&WorkflowName, Option<&WorkflowVersion>),
+) -> Result<Option<WorkflowView>, StoreError> {
+    let key = (namespace.clone(), name.clone());
+    let Some(record) = read::<Workflows>(reader, &key)? else {
+        return Ok(None);
+    };
+    let number = match version {
+        None => record.latest,
+        Some(version) => {
+            let key = (namespace.clone(), name.clone(), version.clone());
+            let Some(version) = read::<Versions>(reader, &key)? else {
+                return Ok(None);
+            };
+            version.newest
+        }
+    };
+    view(reader, &record, number)
+}
+
+/// The workflows of a namespace by name, each with its latest revision.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn workflows(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<WorkflowView>, StoreError> {
+    let prefix = prefix::<Workflows>(namespace);
+    page::<Workflows, _>(reader, &Scope::new(&prefix, after, limit), |_, record| {
+        view(reader, &record, record.latest)
+    })
+}
+
+fn view(
+    reader: &dyn Reader,
+    record: &WorkflowRecord,
+    number: DefinitionNumber,
+) -> Result<Option<WorkflowView>, StoreError> {
+    let definition = read::<Definitions>(reader, &number)?;
+    Ok(definition.map(|definition| WorkflowView {
+        number,
+        definition,
+        is_latest: record.latest == number,
+        is_enabled: record.is_enabled,
+    }))
+}
