@@ -1,6 +1,6 @@
 //! Work for the outside: hints that may be lost (design rule 6).
 
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, RunNumber, StepName, WorkerId};
 use crate::tables::PayloadRef;
 use crate::task::TaskToken;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub enum Effect {
         /// Whether it is still open.
         is_open: bool,
     },
+    /// A WASM action was registered, changed or deleted: embedded workers look again.
+    ModulesChanged,
     /// A stand-alone action run ended: tell who waits.
     ActionRunEnded {
         /// The action run.
@@ -89,6 +91,8 @@ pub struct Assignment {
     pub created_at_ms: u64,
     /// The workflow run, for a step's task.
     pub run_id: Option<RunId>,
+    /// The step, for a step's task.
+    pub step: Option<StepName>,
     /// The action run's labels (A3).
     pub labels: BTreeMap<String, String>,
 }

@@ -42,7 +42,10 @@ pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
-pub use task::{AssignTasks, CompleteTask, FailKind, FailTask, TaskToken, TokenInvalid, TouchTask};
+pub use task::{
+    AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, TaskToken, TokenInvalid,
+    TouchTask,
+};
 pub use timer::FireTimer;
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, SetWorkflowEnabled};

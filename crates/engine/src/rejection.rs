@@ -154,121 +154,117 @@ impl Rejection {
     /// The stable reason code, in snake case.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        self.describe().0
+        match self {
+            Self::WorkflowNotFound(_) => "workflow_not_found",
+            Self::VersionNotFound { .. } => "version_not_found",
+            Self::WorkflowDisabled(_) => "workflow_disabled",
+            Self::NamespaceMismatch { .. } => "namespace_mismatch",
+            Self::FeatureUnsupported { .. } => "feature_unsupported",
+            Self::IdempotencyKeyMissing(_) => "idempotency_key_missing",
+            Self::RunIdTaken(_) => "run_id_taken",
+            Self::RunIdReserved(_) => "run_id_reserved",
+            Self::InputVerdictStale => "input_verdict_stale",
+            Self::InputInvalid(_) => "input_invalid",
+            Self::RunNotFound(_) => "run_not_found",
+            Self::RunEnded { .. } => "run_ended",
+            Self::RunQuarantined(_) => "run_quarantined",
+            Self::SignalsTooMany(_) => "signals_too_many",
+            Self::ActivationGone => "activation_gone",
+            Self::ActionNotFound(_) => "action_not_found",
+            Self::ActionDisabled(_) => "action_disabled",
+            Self::ActionRunNotFound(_) => "action_run_not_found",
+            Self::ActionRunEnded { .. } => "action_run_ended",
+            Self::LeaseLost(_) => "lease_lost",
+            Self::OutcomeReserved(_) => "outcome_reserved",
+            Self::WorkerNotFound(_) => "worker_not_found",
+            Self::WorkerReplaced(_) => "worker_replaced",
+            Self::WorkersTooMany(_) => "workers_too_many",
+            Self::TimerGone => "timer_gone",
+            Self::TimerNotDue => "timer_not_due",
+            Self::RequestIdReused => "request_id_reused",
+            Self::TooLarge { .. } => "too_large",
+            Self::Internal(_) => "internal",
+        }
     }
 
     /// What kind of refusal it is.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
-        self.describe().1
+        match self {
+            Self::WorkflowNotFound(_)
+            | Self::VersionNotFound { .. }
+            | Self::RunNotFound(_)
+            | Self::ActionNotFound(_)
+            | Self::ActionRunNotFound(_)
+            | Self::WorkerNotFound(_) => RejectionKind::NotFound,
+            Self::WorkflowDisabled(_)
+            | Self::FeatureUnsupported { .. }
+            | Self::RunIdTaken(_)
+            | Self::RunEnded { .. }
+            | Self::RunQuarantined(_)
+            | Self::ActivationGone
+            | Self::ActionDisabled(_)
+            | Self::ActionRunEnded { .. }
+            | Self::LeaseLost(_)
+            | Self::WorkerReplaced(_)
+            | Self::TimerGone
+            | Self::TimerNotDue
+            | Self::RequestIdReused => RejectionKind::Conflict,
+            Self::NamespaceMismatch { .. }
+            | Self::IdempotencyKeyMissing(_)
+            | Self::RunIdReserved(_)
+            | Self::InputInvalid(_)
+            | Self::OutcomeReserved(_)
+            | Self::TooLarge { .. } => RejectionKind::Invalid,
+            Self::InputVerdictStale => RejectionKind::Stale,
+            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) => RejectionKind::Exhausted,
+            Self::Internal(_) => RejectionKind::Internal,
+        }
     }
 
     /// What the caller could do, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
-        self.describe().2
-    }
-
-    fn describe(&self) -> (&'static str, RejectionKind, Option<&'static str>) {
-        use RejectionKind::{Conflict, Exhausted, Internal, Invalid, NotFound, Stale};
         match self {
-            Self::WorkflowNotFound(_) => (
-                "workflow_not_found",
-                NotFound,
-                Some("create it with `flo workflow create -f FILE`"),
-            ),
-            Self::VersionNotFound { .. } => (
-                "version_not_found",
-                NotFound,
-                Some("`flo workflow list` shows the versions"),
-            ),
-            Self::WorkflowDisabled(_) => (
-                "workflow_disabled",
-                Conflict,
-                Some("enable it with `flo workflow enable NAME`"),
-            ),
-            Self::NamespaceMismatch { .. } => (
-                "namespace_mismatch",
-                Invalid,
-                Some("send it to the namespace that it names"),
-            ),
-            Self::FeatureUnsupported { .. } => (
-                "feature_unsupported",
-                Conflict,
-                Some("`flo workflow validate` checks such definitions today"),
-            ),
-            Self::IdempotencyKeyMissing(_) => (
-                "idempotency_key_missing",
-                Invalid,
-                Some("the definition says `idempotency: required`: give --idempotency-key"),
-            ),
-            Self::RunIdTaken(_) => ("run_id_taken", Conflict, None),
-            Self::RunIdReserved(_) => ("run_id_reserved", Invalid, None),
-            Self::InputVerdictStale => ("input_verdict_stale", Stale, Some("try again")),
-            Self::InputInvalid(_) => (
-                "input_invalid",
-                Invalid,
-                Some("`flo workflow show NAME` prints the schema"),
-            ),
-            Self::RunNotFound(_) => (
-                "run_not_found",
-                NotFound,
-                Some("`flo workflow runs` lists them"),
-            ),
-            Self::RunEnded { .. } => ("run_ended", Conflict, None),
-            Self::RunQuarantined(_) => (
-                "run_quarantined",
-                Conflict,
-                Some("a bug was contained in this run; its history says which"),
-            ),
-            Self::SignalsTooMany(_) => ("signals_too_many", Exhausted, None),
-            Self::ActivationGone => ("activation_gone", Conflict, None),
-            Self::ActionNotFound(_) => (
-                "action_not_found",
-                NotFound,
-                Some("register it with `flo action register NAME`"),
-            ),
-            Self::ActionDisabled(_) => (
-                "action_disabled",
-                Conflict,
-                Some("enable it with `flo action enable NAME`"),
-            ),
-            Self::ActionRunNotFound(_) => (
-                "action_run_not_found",
-                NotFound,
-                Some("`flo action runs NAME` lists them"),
-            ),
-            Self::ActionRunEnded { .. } => ("action_run_ended", Conflict, None),
-            Self::LeaseLost(_) => (
-                "lease_lost",
-                Conflict,
-                Some("touch the lease in time, or register a longer --timeout-ms"),
-            ),
-            Self::OutcomeReserved(_) => ("outcome_reserved", Invalid, None),
-            Self::WorkerNotFound(_) => (
-                "worker_not_found",
-                NotFound,
-                Some("register the worker again"),
-            ),
-            Self::WorkerReplaced(_) => (
-                "worker_replaced",
-                Conflict,
-                Some("two processes use one worker id: give each its own --worker-id"),
-            ),
-            Self::WorkersTooMany(_) => ("workers_too_many", Exhausted, None),
-            Self::TimerGone => ("timer_gone", Conflict, None),
-            Self::TimerNotDue => ("timer_not_due", Conflict, None),
-            Self::RequestIdReused => (
-                "request_id_reused",
-                Conflict,
-                Some("draw a new random id for each request"),
-            ),
-            Self::TooLarge { .. } => ("too_large", Invalid, None),
-            Self::Internal(_) => (
-                "internal",
-                Internal,
-                Some("this is a bug: please report it with the node's log"),
-            ),
+            Self::WorkflowNotFound(_) => Some("create it with `flo workflow create -f FILE`"),
+            Self::VersionNotFound { .. } => Some("`flo workflow list` shows the versions"),
+            Self::WorkflowDisabled(_) => Some("enable it with `flo workflow enable NAME`"),
+            Self::NamespaceMismatch { .. } => Some("send it to the namespace that it names"),
+            Self::FeatureUnsupported { .. } => {
+                Some("`flo workflow validate` checks such definitions today")
+            }
+            Self::IdempotencyKeyMissing(_) => {
+                Some("the definition says `idempotency: required`: give --idempotency-key")
+            }
+            Self::InputVerdictStale => Some("try again"),
+            Self::InputInvalid(_) => Some("`flo workflow show NAME` prints the schema"),
+            Self::RunNotFound(_) => Some("`flo workflow runs` lists them"),
+            Self::RunQuarantined(_) => {
+                Some("a bug was contained in this run; its history says which")
+            }
+            Self::ActionNotFound(_) => Some("register it with `flo action register NAME`"),
+            Self::ActionDisabled(_) => Some("enable it with `flo action enable NAME`"),
+            Self::ActionRunNotFound(_) => Some("`flo action runs NAME` lists them"),
+            Self::LeaseLost(_) => {
+                Some("touch the lease in time, or register a longer --timeout-ms")
+            }
+            Self::WorkerNotFound(_) => Some("register the worker again"),
+            Self::WorkerReplaced(_) => {
+                Some("two processes use one worker id: give each its own --worker-id")
+            }
+            Self::RequestIdReused => Some("draw a new random id for each request"),
+            Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
+            Self::RunIdTaken(_)
+            | Self::RunIdReserved(_)
+            | Self::RunEnded { .. }
+            | Self::SignalsTooMany(_)
+            | Self::ActivationGone
+            | Self::ActionRunEnded { .. }
+            | Self::OutcomeReserved(_)
+            | Self::WorkersTooMany(_)
+            | Self::TimerGone
+            | Self::TimerNotDue
+            | Self::TooLarge { .. } => None,
         }
     }
 }

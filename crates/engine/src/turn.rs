@@ -38,6 +38,9 @@ impl From<StoreError> for Halt {
 /// What every step of a turn returns.
 pub(crate) type Outcome<T> = Result<T, Halt>;
 
+/// A row of a table, decoded.
+pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
+
 /// Everything that the turns of one entry share.
 pub(crate) struct EntryState<'a> {
     store: &'a dyn Reader,
@@ -193,7 +196,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         &self,
         prefix: &impl Key,
         count_max: usize,
-    ) -> Result<Vec<(T::Key, Arc<T::Record>)>, StoreError> {
+    ) -> Result<Vec<Row<T>>, StoreError> {
         let mut rows = Vec::new();
         if count_max == 0 {
             return Ok(rows);

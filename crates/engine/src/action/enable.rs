@@ -1,5 +1,6 @@
 //! Enabling, disabling and deleting an action (A1).
 
+use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
@@ -48,6 +49,7 @@ impl DeleteAction {
         if turn.get::<Actions>(&key)?.is_some() {
             turn.delete::<Actions>(&key);
             turn.delete::<Modules>(&key);
+            turn.effect(Effect::ModulesChanged);
         }
         Ok(Reply::Done)
     }

@@ -1,5 +1,6 @@
 //! Registering an action (A1).
 
+use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
 use crate::reply::Reply;
 use crate::tables::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules};
@@ -98,5 +99,6 @@ impl RegisterAction {
             }
             (ActionKind::Wasm { .. } | ActionKind::User, _) => turn.delete::<Modules>(&key),
         }
+        turn.effect(Effect::ModulesChanged);
     }
 }

@@ -5,7 +5,7 @@ use super::ready::{load, ready_key};
 use super::token::TaskToken;
 use crate::effect::{Assignment, Effect};
 use crate::entry::Offer;
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
 use crate::limits::ENTRY_COMMANDS_MAX;
 use crate::reply::Reply;
 use crate::run;
@@ -15,6 +15,7 @@ use crate::tables::{
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
+use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -129,7 +130,7 @@ pub(super) fn assign(
     turn.set_timer(lease_timer(number, record.attempt, expires_at_ms));
     worker::hold(turn, (&record.namespace, &offer.worker), number)?;
     note_start(turn, number, &record, offer)?;
-    let run_id = run_id_of(turn, &record)?;
+    let (run_id, step) = step_of(turn, &record)?.unzip();
     turn.effect(Effect::DeliverTask {
         worker: offer.worker.clone(),
         poll: offer.poll,
@@ -146,6 +147,7 @@ pub(super) fn assign(
             timeout_ms: record.timeout_ms,
             created_at_ms: record.created_at_ms,
             run_id,
+            step,
             labels: record.labels.clone(),
         }),
     });
@@ -174,12 +176,16 @@ fn note_start(
     Ok(())
 }
 
-fn run_id_of(
+/// The workflow run and step that the task belongs to.
+fn step_of(
     turn: &mut Turn<'_, '_>,
     record: &ActionRunRecord,
-) -> Result<Option<RunId>, StoreError> {
-    Ok(match record.owner {
-        ActionRunOwner::Step { run, .. } => Some(run::load(turn, run)?.id),
-        ActionRunOwner::Caller => None,
-    })
+) -> Outcome<Option<(RunId, StepName)>> {
+    let ActionRunOwner::Step { run, activation } = record.owner else {
+        return Ok(None);
+    };
+    let owner = run::load(turn, run)?;
+    let definition = pinned(turn, owner.definition)?;
+    let step = owner.activation(activation).map(|active| active.step);
+    Ok(step.map(|step| (owner.id, definition.definition.step(step).name.clone())))
 }

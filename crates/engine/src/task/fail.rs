@@ -27,6 +27,18 @@ pub enum FailKind {
     NonRetryable,
 }
 
+/// What the step or caller sees once no attempt is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureOutcome {
+    /// `failure`: all that outside workers can say.
+    #[default]
+    Failure,
+    /// `timeout`: an embedded worker stopped the action at its limit (A7).
+    Timeout,
+    /// `execution_failure`: the action's module is missing or broken (A7).
+    ExecutionFailure,
+}
+
 /// Ends a task with an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailTask {
@@ -38,6 +50,8 @@ pub struct FailTask {
     pub code: Option<String>,
     /// What went wrong.
     pub message: String,
+    /// What it amounts to.
+    pub outcome: FailureOutcome,
 }
 
 const CODE_DEFAULT: &str = "failure";
@@ -59,13 +73,30 @@ impl FailTask {
             return Ok(Reply::Done);
         }
         let ending = Ending {
-            status: ActionRunStatus::Failed,
-            outcome: outcome_name::of(outcome_name::FAILURE),
+            status: self.outcome.status(),
+            outcome: outcome_name::of(self.outcome.name()),
             output: None,
             is_retryable: self.kind != FailKind::NonRetryable,
         };
         end(turn, (number, record), ending)?;
         Ok(Reply::Done)
+    }
+}
+
+impl FailureOutcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Failure => outcome_name::FAILURE,
+            Self::Timeout => outcome_name::TIMEOUT,
+            Self::ExecutionFailure => outcome_name::EXECUTION_FAILURE,
+        }
+    }
+
+    fn status(self) -> ActionRunStatus {
+        match self {
+            Self::Failure | Self::ExecutionFailure => ActionRunStatus::Failed,
+            Self::Timeout => ActionRunStatus::TimedOut,
+        }
     }
 }
 

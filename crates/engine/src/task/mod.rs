@@ -11,7 +11,7 @@ mod touch;
 
 pub use assign::AssignTasks;
 pub use complete::CompleteTask;
-pub use fail::{FailKind, FailTask};
+pub use fail::{FailKind, FailTask, FailureOutcome};
 pub use token::{TaskToken, TokenInvalid};
 pub use touch::TouchTask;
 

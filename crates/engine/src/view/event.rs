@@ -1,8 +1,9 @@
 //! Events as callers see them: the manual's names, a detail, and the rest as JSON (W23).
 
 use super::run::terminal_name;
-use crate::definition::{Definition, Target};
+use crate::definition::Definition;
 use crate::entry::NodeId;
+use crate::ids::{RunId, SignalId};
 use crate::json::quote;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord};
 
@@ -72,18 +73,17 @@ pub fn describe(
     event: &Event,
     (seq, at_ms, raft_index, node): (u64, u64, u64, NodeId),
 ) -> EventView {
-    let (type_name, detail, attributes) = words(definition, event);
     EventView {
         seq,
         at_ms,
         raft_index,
         node,
-        type_name,
+        type_name: type_name(&event.kind),
         step: event
             .step
             .map(|step| definition.step(step).name.to_string()),
-        detail,
-        attributes: attributes.finish(),
+        detail: detail(definition, event),
+        attributes: attributes(definition, &event.kind).finish(),
     }
 }
 
@@ -108,152 +108,128 @@ pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView
     }
 }
 
-fn words(definition: &Definition, event: &Event) -> (&'static str, String, Attributes) {
-    let none = Attributes::default;
-    let step_name = || {
-        event
-            .step
-            .map_or_else(String::new, |step| definition.step(step).name.to_string())
-    };
-    let target = |target: &Target| terminal_name(definition, *target);
-    match &event.kind {
-        EventKind::WorkflowStarted { parent, .. } => {
-            let parent = parent.as_ref().map(|parent| parent.as_str());
-            (
-                "workflow_started",
-                String::new(),
-                none().optional("parent_run_id", parent),
-            )
-        }
-        EventKind::StepStarted => ("step_started", step_name(), none()),
-        EventKind::StepCompleted { outcome, .. } => (
-            "step_completed",
-            step_name(),
-            none().text("outcome", outcome.as_str()),
-        ),
-        EventKind::StepRetry { attempt } => (
-            "step_retry",
-            step_name(),
-            none().number("attempt", u64::from(*attempt)),
-        ),
-        EventKind::RetryScheduled { attempt, due_ms } => {
-            let attributes = none()
-                .number("attempt", u64::from(*attempt))
-                .number("due_at_ms", *due_ms);
-            ("retry_scheduled", step_name(), attributes)
-        }
-        EventKind::PollScheduled { poll, due_ms } => {
-            let attributes = none()
-                .number("poll", u64::from(*poll))
-                .number("due_at_ms", *due_ms);
-            ("poll_scheduled", step_name(), attributes)
-        }
-        EventKind::PollExhausted { polls } => (
-            "poll_exhausted",
-            step_name(),
-            none().number("polls", u64::from(*polls)),
-        ),
-        EventKind::WaitingForSignal {
-            signal_type,
-            deadline_ms,
-        } => {
-            let attributes = match deadline_ms {
-                Some(deadline_ms) => none().number("deadline_ms", *deadline_ms),
-                None => none(),
-            };
-            ("waiting_for_signal", signal_type.to_string(), attributes)
-        }
-        EventKind::SignalReceived {
-            signal_type, id, ..
-        } => {
-            let id = id.as_ref().map(|id| id.as_str());
-            (
-                "signal_received",
-                signal_type.to_string(),
-                none().optional("signal_id", id),
-            )
-        }
-        EventKind::SignalMatched { signal_type } => {
-            ("signal_matched", signal_type.to_string(), none())
-        }
-        EventKind::SignalTimeout { target: to } => ("signal_timeout", target(to), none()),
-        EventKind::RunQuarantined { detail } => ("run_quarantined", detail.clone(), none()),
-        EventKind::WorkflowCompleted { terminal } => {
-            ("workflow_completed", target(terminal), none())
-        }
-        EventKind::WorkflowFailed { terminal, detail } => {
-            let attributes = none().optional("reason", detail.as_deref());
-            ("workflow_failed", target(terminal), attributes)
-        }
-        EventKind::WorkflowCancelled { terminal, reason } => {
-            let detail = reason.clone().unwrap_or_default();
-            (
-                "workflow_cancelled",
-                detail,
-                none().text("terminal", &target(terminal)),
-            )
-        }
-        EventKind::WorkflowTimedOut { terminal } => {
-            ("workflow_timed_out", target(terminal), none())
-        }
-        EventKind::ActionNotFound { .. }
-        | EventKind::ActionDisabled { .. }
-        | EventKind::ChildRefused { .. }
-        | EventKind::AwaitingAction { .. }
-        | EventKind::ActionStarted { .. }
-        | EventKind::ActionRetryScheduled { .. }
-        | EventKind::ActionCompleted { .. }
-        | EventKind::ChildStarted { .. }
-        | EventKind::ChildCompleted { .. } => target_words(&event.kind),
+/// The published name (W23).
+fn type_name(kind: &EventKind) -> &'static str {
+    match kind {
+        EventKind::WorkflowStarted { .. } => "workflow_started",
+        EventKind::StepStarted => "step_started",
+        EventKind::StepCompleted { .. } => "step_completed",
+        EventKind::StepRetry { .. } => "step_retry",
+        EventKind::RetryScheduled { .. } => "retry_scheduled",
+        EventKind::PollScheduled { .. } => "poll_scheduled",
+        EventKind::PollExhausted { .. } => "poll_exhausted",
+        EventKind::WaitingForSignal { .. } => "waiting_for_signal",
+        EventKind::SignalReceived { .. } => "signal_received",
+        EventKind::SignalMatched { .. } => "signal_matched",
+        EventKind::SignalTimeout { .. } => "signal_timeout",
+        EventKind::ActionNotFound { .. } => "action_not_found",
+        EventKind::ActionDisabled { .. } => "action_disabled",
+        EventKind::ChildRefused { .. } => "child_refused",
+        EventKind::AwaitingAction { .. } => "awaiting_action",
+        EventKind::ActionStarted { .. } => "action_started",
+        EventKind::ActionRetryScheduled { .. } => "action_retry_scheduled",
+        EventKind::ActionCompleted { .. } => "action_completed",
+        EventKind::ChildStarted { .. } => "child_started",
+        EventKind::ChildCompleted { .. } => "child_completed",
+        EventKind::WorkflowCompleted { .. } => "workflow_completed",
+        EventKind::WorkflowFailed { .. } => "workflow_failed",
+        EventKind::WorkflowCancelled { .. } => "workflow_cancelled",
+        EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
+        EventKind::RunQuarantined { .. } => "run_quarantined",
     }
 }
 
-/// The words of the events about a step's target.
-fn target_words(kind: &EventKind) -> (&'static str, String, Attributes) {
-    let none = Attributes::default;
+/// What the manual's table says for the type: a name, an outcome, a reason.
+fn detail(definition: &Definition, event: &Event) -> String {
+    match &event.kind {
+        EventKind::WorkflowStarted { .. } => String::new(),
+        EventKind::StepStarted
+        | EventKind::StepCompleted { .. }
+        | EventKind::StepRetry { .. }
+        | EventKind::RetryScheduled { .. }
+        | EventKind::PollScheduled { .. }
+        | EventKind::PollExhausted { .. } => {
+            let name = |step| definition.step(step).name.to_string();
+            event.step.map_or_else(String::new, name)
+        }
+        EventKind::WaitingForSignal { signal_type, .. }
+        | EventKind::SignalReceived { signal_type, .. }
+        | EventKind::SignalMatched { signal_type } => signal_type.to_string(),
+        EventKind::ActionNotFound { action }
+        | EventKind::ActionDisabled { action }
+        | EventKind::AwaitingAction { action, .. } => action.to_string(),
+        EventKind::ChildRefused { detail } | EventKind::RunQuarantined { detail } => detail.clone(),
+        EventKind::ActionStarted { worker, .. } => worker.to_string(),
+        EventKind::ActionRetryScheduled { message, .. } => message.clone(),
+        EventKind::ActionCompleted { outcome, .. } | EventKind::ChildCompleted { outcome, .. } => {
+            outcome.to_string()
+        }
+        EventKind::ChildStarted { child } => child.to_string(),
+        EventKind::SignalTimeout { target: terminal }
+        | EventKind::WorkflowCompleted { terminal }
+        | EventKind::WorkflowFailed { terminal, .. }
+        | EventKind::WorkflowTimedOut { terminal } => terminal_name(definition, *terminal),
+        EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
+    }
+}
+
+/// What else there is to say.
+fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
+    let none = Attributes::default();
     match kind {
-        EventKind::ActionNotFound { action } => ("action_not_found", action.to_string(), none()),
-        EventKind::ActionDisabled { action } => ("action_disabled", action.to_string(), none()),
-        EventKind::ChildRefused { detail } => ("child_refused", detail.clone(), none()),
-        EventKind::AwaitingAction { action, action_run } => {
-            let attributes = none().text("action_run_id", &action_run.to_string());
-            ("awaiting_action", action.to_string(), attributes)
+        EventKind::WorkflowStarted { parent, .. } => {
+            none.optional("parent_run_id", parent.as_ref().map(RunId::as_str))
+        }
+        EventKind::StepCompleted { outcome, .. } => none.text("outcome", outcome.as_str()),
+        EventKind::StepRetry { attempt } => none.number("attempt", u64::from(*attempt)),
+        EventKind::RetryScheduled { attempt, due_ms } => none
+            .number("attempt", u64::from(*attempt))
+            .number("due_at_ms", *due_ms),
+        EventKind::PollScheduled { poll, due_ms } => none
+            .number("poll", u64::from(*poll))
+            .number("due_at_ms", *due_ms),
+        EventKind::PollExhausted { polls } => none.number("polls", u64::from(*polls)),
+        EventKind::WaitingForSignal { deadline_ms, .. } => match deadline_ms {
+            Some(deadline_ms) => none.number("deadline_ms", *deadline_ms),
+            None => none,
+        },
+        EventKind::SignalReceived { id, .. } => {
+            none.optional("signal_id", id.as_ref().map(SignalId::as_str))
+        }
+        EventKind::AwaitingAction { action_run, .. }
+        | EventKind::ActionCompleted { action_run, .. } => {
+            none.text("action_run_id", &action_run.to_string())
         }
         EventKind::ActionStarted {
             action_run,
-            worker,
             attempt,
-        } => {
-            let attributes = none()
-                .text("action_run_id", &action_run.to_string())
-                .number("attempt", u64::from(*attempt));
-            ("action_started", worker.to_string(), attributes)
-        }
+            ..
+        } => none
+            .text("action_run_id", &action_run.to_string())
+            .number("attempt", u64::from(*attempt)),
         EventKind::ActionRetryScheduled {
             action_run,
             attempt,
             due_ms,
-            message,
-        } => {
-            let attributes = none()
-                .text("action_run_id", &action_run.to_string())
-                .number("attempt", u64::from(*attempt))
-                .number("due_at_ms", *due_ms);
-            ("action_retry_scheduled", message.clone(), attributes)
+            ..
+        } => none
+            .text("action_run_id", &action_run.to_string())
+            .number("attempt", u64::from(*attempt))
+            .number("due_at_ms", *due_ms),
+        EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
+        EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
+        EventKind::WorkflowCancelled { terminal, .. } => {
+            none.text("terminal", &terminal_name(definition, *terminal))
         }
-        EventKind::ActionCompleted {
-            action_run,
-            outcome,
-        } => {
-            let attributes = none().text("action_run_id", &action_run.to_string());
-            ("action_completed", outcome.to_string(), attributes)
-        }
-        EventKind::ChildStarted { child } => ("child_started", child.to_string(), none()),
-        EventKind::ChildCompleted { child, outcome } => (
-            "child_completed",
-            outcome.to_string(),
-            none().text("child_run_id", child.as_str()),
-        ),
-        other => panic!("expected an event about a target, but found {other:?}"),
+        EventKind::StepStarted
+        | EventKind::SignalMatched { .. }
+        | EventKind::SignalTimeout { .. }
+        | EventKind::ActionNotFound { .. }
+        | EventKind::ActionDisabled { .. }
+        | EventKind::ChildRefused { .. }
+        | EventKind::ChildStarted { .. }
+        | EventKind::WorkflowCompleted { .. }
+        | EventKind::WorkflowTimedOut { .. }
+        | EventKind::RunQuarantined { .. } => none,
     }
 }

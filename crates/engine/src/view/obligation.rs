@@ -108,7 +108,7 @@ pub fn assignment(
         attempt: record.attempt,
         secret: lease.secret,
     };
-    let run_id = owner_of(reader, &record)?.map(|(run_id, _)| run_id);
+    let (run_id, step) = owner_of(reader, &record)?.unzip();
     let input = payload(reader, record.input)?;
     let assignment = Assignment {
         token,
@@ -119,6 +119,7 @@ pub fn assignment(
         timeout_ms: record.timeout_ms,
         created_at_ms: record.created_at_ms,
         run_id,
+        step: step.flatten(),
         labels: record.labels.clone(),
     };
     Ok(Some((assignment, input)))

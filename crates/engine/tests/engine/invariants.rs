@@ -1,0 +1,357 @@
+//! What the tables must agree on after every entry.
+
+use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
+use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
+use flotilla_engine::store::{KeyRange, MemoryStore, Order};
+use flotilla_engine::tables::{
+    self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
+    ActivationState, Cluster, History, IdempotencyKeys, InputChecks, Key, PayloadRef, Payloads,
+    Ready, Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, Table, TimerKey,
+    TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerNumbers, WorkerState, Workers,
+    encode_prefix,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// Panics unless the tables agree.
+pub(crate) fn check(store: &MemoryStore) {
+    let state = State::load(store);
+    state.runs.iter().for_each(|(number, run)| {
+        state.check_run(*number, run);
+        state.check_history(*number, run);
+    });
+    state
+        .action_runs
+        .iter()
+        .for_each(|(number, record)| state.check_action_run(*number, record));
+    state
+        .workers
+        .iter()
+        .for_each(|(key, activity)| state.check_worker(key, activity));
+    state
+        .timers
+        .iter()
+        .for_each(|timer| state.check_timer(timer));
+    state.check_queue();
+    state.check_indexes();
+}
+
+struct State<'a> {
+    store: &'a MemoryStore,
+    runs: BTreeMap<RunNumber, RunRecord>,
+    action_runs: BTreeMap<ActionRunNumber, ActionRunRecord>,
+    workers: BTreeMap<(Namespace, WorkerId), WorkerActivityRecord>,
+    timers: BTreeSet<TimerKey>,
+}
+
+impl<'a> State<'a> {
+    fn load(store: &'a MemoryStore) -> Self {
+        Self {
+            store,
+            runs: rows::<Runs>(store, &()).into_iter().collect(),
+            action_runs: rows::<ActionRuns>(store, &()).into_iter().collect(),
+            workers: rows::<WorkerActivities>(store, &()).into_iter().collect(),
+            timers: rows::<Timers>(store, &())
+                .into_iter()
+                .map(|(timer, ())| timer)
+                .collect(),
+        }
+    }
+
+    /// An open run waits for something that will come; an ended one for nothing.
+    fn check_run(&self, number: RunNumber, run: &RunRecord) {
+        let signals = rows::<SignalsWaiting>(self.store, &number);
+        match run.status {
+            RunStatus::Waiting => {
+                assert!(
+                    !run.active.is_empty(),
+                    "{} waits without an active step",
+                    run.id
+                );
+                assert_eq!(
+                    (&run.end, run.completed_at_ms),
+                    (&None, None),
+                    "{} is open",
+                    run.id
+                );
+                run.active
+                    .iter()
+                    .for_each(|active| self.check_obligation(number, run, active));
+            }
+            RunStatus::Ended(_) => {
+                assert!(
+                    run.active.is_empty(),
+                    "{} has ended on an active step",
+                    run.id
+                );
+                assert!(
+                    run.end.is_some() && run.completed_at_ms.is_some(),
+                    "{} ended",
+                    run.id
+                );
+                assert!(signals.is_empty(), "{} has ended and keeps signals", run.id);
+            }
+            RunStatus::Pending | RunStatus::Running => {
+                panic!("{} is {} between entries", run.id, run.status.name())
+            }
+        }
+        let results = run.results.values().filter_map(|result| result.output);
+        results
+            .chain([run.input])
+            .chain(run.output)
+            .for_each(|payload| self.check_payload(payload));
+    }
+
+    fn check_obligation(&self, number: RunNumber, run: &RunRecord, active: &Activation) {
+        assert!(
+            active.number <= run.activations_count,
+            "{}: a future activation",
+            run.id
+        );
+        let timer = |kind, due_ms| TimerKey {
+            kind,
+            due_ms,
+            subject: number.0,
+            detail: active.number,
+        };
+        let is_met = match &active.state {
+            ActivationState::Executing => false,
+            ActivationState::Action(action_run) => self
+                .action_runs
+                .get(action_run)
+                .is_some_and(|record| record.status.is_open()),
+            ActivationState::Signal { deadline_ms } => deadline_ms.is_none_or(|due_ms| {
+                self.timers
+                    .contains(&timer(TimerKind::SignalTimeout, due_ms))
+            }),
+            ActivationState::Child(child) => self
+                .runs
+                .get(child)
+                .is_some_and(|child| child.status.is_open()),
+            ActivationState::ChildInput { .. } => {
+                read::<InputChecks>(self.store, &(number, active.number)).is_some()
+            }
+            ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
+                self.timers.contains(&timer(TimerKind::StepWake, *due_ms))
+            }
+        };
+        assert!(
+            is_met,
+            "{} waits for {:?}, which will never come",
+            run.id, active.state
+        );
+    }
+
+    /// Sequence numbers run from 1 without a gap, but for the trimmed middle.
+    fn check_history(&self, number: RunNumber, run: &RunRecord) {
+        let cursor = run.history;
+        let mut last = 0;
+        let mut kept = 0;
+        for ((_, first), record) in rows::<History>(self.store, &number) {
+            if cursor.trimmed_until > 0 && last == cursor.trimmed_after {
+                last = cursor.trimmed_until;
+            }
+            assert_eq!(first, last + 1, "{}: a gap in the history", run.id);
+            assert!(!record.events.is_empty(), "{}: an empty record", run.id);
+            last += record.events.len() as u64;
+            kept += record.events.len() as u64;
+        }
+        assert_eq!(last, cursor.events_count, "{}: the history's end", run.id);
+        assert!(
+            kept <= HISTORY_EVENTS_MAX,
+            "{}: {kept} events are kept",
+            run.id
+        );
+        let is_head_kept = cursor.trimmed_until == 0 || cursor.trimmed_after >= HISTORY_HEAD_EVENTS;
+        assert!(is_head_kept, "{}: the head was trimmed", run.id);
+    }
+
+    /// A pending task is in the queue or has a timer; a running one has a lease, its timer and a
+    /// place in its worker's list; an ended one nothing.
+    fn check_action_run(&self, number: ActionRunNumber, record: &ActionRunRecord) {
+        let is_queued = self.is_queued(number, record);
+        let is_delayed = self.timers.iter().any(|timer| {
+            timer.kind == TimerKind::TaskReady
+                && (timer.subject, timer.detail) == (number.0, record.attempt)
+        });
+        let holders = self.workers.values().flat_map(|activity| &activity.leases);
+        let holders_count = holders.filter(|held| **held == number).count();
+        match (&record.lease, record.status) {
+            (None, ActionRunStatus::Pending) => {
+                assert!(
+                    is_queued != is_delayed,
+                    "{number} is pending: {is_queued} {is_delayed}"
+                );
+                assert_eq!(holders_count, 0, "{number} is pending and held");
+            }
+            (Some(lease), ActionRunStatus::Running) => {
+                let timer = TimerKey {
+                    kind: TimerKind::LeaseExpiry,
+                    due_ms: lease.expires_at_ms,
+                    subject: number.0,
+                    detail: record.attempt,
+                };
+                assert!(
+                    self.timers.contains(&timer),
+                    "{number} has a lease without a timer"
+                );
+                let holder = self
+                    .workers
+                    .get(&(record.namespace.clone(), lease.worker.clone()));
+                let is_held = holder.is_some_and(|activity| activity.leases.contains(&number));
+                assert!(
+                    is_held && holders_count == 1,
+                    "{number} is held by another than it says"
+                );
+                assert!(!is_queued, "{number} is leased and in the queue");
+            }
+            (lease, status) => {
+                assert!(
+                    !status.is_open() && lease.is_none(),
+                    "{number} is {status:?}"
+                );
+                assert!(!is_queued && holders_count == 0, "{number} has ended");
+                assert!(record.completed_at_ms.is_some(), "{number} has ended");
+            }
+        }
+        if let (ActionRunOwner::Step { run, activation }, true) =
+            (record.owner, record.status.is_open())
+        {
+            let active = self
+                .runs
+                .get(&run)
+                .and_then(|run| run.activation(activation));
+            let state = active.map(|active| &active.state);
+            assert_eq!(
+                state,
+                Some(&ActivationState::Action(number)),
+                "{number} has no owner"
+            );
+        }
+        [record.input]
+            .into_iter()
+            .chain(record.output)
+            .for_each(|payload| self.check_payload(payload));
+    }
+
+    fn is_queued(&self, number: ActionRunNumber, record: &ActionRunRecord) -> bool {
+        let key = (
+            record.namespace.clone(),
+            record.action.clone(),
+            u8::MAX - record.priority,
+            number,
+        );
+        read::<Ready>(self.store, &key).is_some()
+    }
+
+    /// The queue holds pending tasks only.
+    fn check_queue(&self) {
+        for ((_, _, _, number), ready) in rows::<Ready>(self.store, &()) {
+            let record = &self.action_runs[&number];
+            assert_eq!(
+                record.status,
+                ActionRunStatus::Pending,
+                "{number} is in the queue"
+            );
+            assert!(
+                self.is_queued(number, record),
+                "{number} is in another queue"
+            );
+            assert_eq!(ready.labels, record.labels, "{number} is in the queue");
+        }
+    }
+
+    /// A worker is known by number and name, and a healthy one has exactly one silence timer.
+    fn check_worker(&self, key: &(Namespace, WorkerId), activity: &WorkerActivityRecord) {
+        let worker = read::<Workers>(self.store, key).expect("an activity has a worker");
+        let known = read::<WorkerNumbers>(self.store, &worker.number);
+        assert_eq!(known.as_ref(), Some(key), "{} by its number", key.1);
+        let is_own = |timer: &&TimerKey| {
+            timer.kind == TimerKind::WorkerSilence && timer.subject == worker.number.0
+        };
+        let timers_count = self.timers.iter().filter(is_own).count();
+        let expected = usize::from(activity.state == WorkerState::Healthy);
+        assert_eq!(timers_count, expected, "the silence timers of {}", key.1);
+    }
+
+    /// A timer that is set belongs to something that still wants it.
+    fn check_timer(&self, timer: &TimerKey) {
+        let run = self.runs.get(&RunNumber(timer.subject));
+        let state = run
+            .and_then(|run| run.activation(timer.detail))
+            .map(|active| &active.state);
+        let action_run = self.action_runs.get(&ActionRunNumber(timer.subject));
+        let is_wanted = match timer.kind {
+            TimerKind::StepWake => matches!(
+                state,
+                Some(ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms })
+                    if *due_ms == timer.due_ms
+            ),
+            TimerKind::SignalTimeout => {
+                let deadline_ms = Some(timer.due_ms);
+                state == Some(&ActivationState::Signal { deadline_ms })
+            }
+            // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing.
+            TimerKind::TaskReady => action_run.is_some(),
+            TimerKind::LeaseExpiry => action_run
+                .filter(|record| record.attempt == timer.detail)
+                .and_then(|record| record.lease.as_ref())
+                .is_some_and(|lease| lease.expires_at_ms == timer.due_ms),
+            TimerKind::WorkerSilence => {
+                let number = flotilla_engine::ids::WorkerNumber(timer.subject);
+                read::<WorkerNumbers>(self.store, &number).is_some()
+            }
+        };
+        assert!(is_wanted, "nobody waits for {timer:?}");
+    }
+
+    /// Indexes and counters say what the records say.
+    fn check_indexes(&self) {
+        for ((_, id), number) in rows::<RunNames>(self.store, &()) {
+            assert_eq!(self.runs[&number].id, id, "the name of run {}", number.0);
+        }
+        for ((_, _, key), number) in rows::<IdempotencyKeys>(self.store, &()) {
+            assert_eq!(self.runs[&number].idempotency_key.as_ref(), Some(&key));
+        }
+        for ((parent, activation), ()) in rows::<InputChecks>(self.store, &()) {
+            let active = self.runs[&parent]
+                .activation(activation)
+                .map(|active| &active.state);
+            assert!(matches!(active, Some(ActivationState::ChildInput { .. })));
+        }
+        let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();
+        assert_eq!(cluster.runs_count, self.runs.len() as u64);
+        assert_eq!(cluster.action_runs_count, self.action_runs.len() as u64);
+        let remembered = rows::<Requests>(self.store, &()).len() as u64;
+        assert_eq!(cluster.requests_count, remembered);
+        assert_eq!(rows::<Workers>(self.store, &()).len(), self.workers.len());
+        assert_eq!(
+            rows::<WorkerNumbers>(self.store, &()).len(),
+            self.workers.len()
+        );
+    }
+
+    fn check_payload(&self, payload: PayloadRef) {
+        assert!(
+            read::<Payloads>(self.store, &payload).is_some(),
+            "{payload:?} is missing"
+        );
+    }
+}
+
+/// The rows of a table whose keys begin with `prefix`.
+pub(crate) fn rows<T: Table>(store: &MemoryStore, prefix: &impl Key) -> Vec<(T::Key, T::Record)> {
+    let mut rows = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
+    tables::visit::<T>(store, &range, Order::Ascending, |key, record| {
+        rows.push((key, record));
+        ControlFlow::Continue(())
+    })
+    .expect("memory does not fail");
+    rows
+}
+
+/// One record.
+pub(crate) fn read<T: Table>(store: &MemoryStore, key: &T::Key) -> Option<T::Record> {
+    tables::read::<T>(store, key).expect("memory does not fail")
+}

@@ -1,0 +1,288 @@
+//! Commands in words.
+
+use super::line::Line;
+use super::{define, world::World};
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, SignalId,
+    SignalType, WorkerId, WorkflowName, WorkflowVersion,
+};
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::{
+    ActionKind, DefinitionNumber, Process, ProcessKind, WasmLimits, WorkerKind,
+};
+use flotilla_engine::{
+    AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
+    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
+    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId, RegisterAction,
+    RegisterWorker, ReleaseWorker, RequestId, SetActionEnabled, SetWorkflowEnabled, SignalRun,
+    StartRun, SweepRequests, TaskToken, TouchTask, VersionChoice,
+};
+use std::collections::BTreeMap;
+
+/// The commands that a line stands for: one, but for `fire`, which stands for every due timer.
+pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
+    let mut line = Line::parse(text);
+    let request_id = line.number("request").map(RequestId);
+    let namespace = line
+        .option("namespace")
+        .map_or_else(Namespace::default_namespace, |name| {
+            Namespace::new(name).expect("a namespace")
+        });
+    let bodies = match line.word().as_str() {
+        "define" => vec![create(text)],
+        "fire" => fire(world, &mut line),
+        verb => {
+            let body = on_runs(world, verb, &mut line)
+                .or_else(|| on_actions(verb, &mut line))
+                .or_else(|| on_tasks(world, verb, &mut line))
+                .or_else(|| on_workers(verb, &mut line));
+            let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
+            line.end();
+            vec![body]
+        }
+    };
+    let command = |body| Command {
+        request_id,
+        namespace: namespace.clone(),
+        body,
+    };
+    bodies.into_iter().map(command).collect()
+}
+
+fn create(text: &str) -> Body {
+    let (text, make_latest) = match text.split_once(" make-latest") {
+        Some((before, after)) => (format!("{before}{after}"), true),
+        None => (text.to_owned(), false),
+    };
+    // `request` and `namespace` are the command's, not the definition's.
+    let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let is_own = |word: &&str| !word.starts_with("request=") && !word.starts_with("namespace=");
+    let head: Vec<&str> = head.split(' ').filter(is_own).collect();
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition: define(&format!("{}\n{body}", head.join(" "))),
+        source: text,
+        make_latest,
+    }))
+}
+
+/// `fire` fires what is due, `fire again` what was fired last, `fire early` the first timer.
+fn fire(world: &World, line: &mut Line) -> Vec<Body> {
+    let timers = match line.next().as_deref() {
+        None => world.due_timers(),
+        Some("again") => world.fired.clone(),
+        Some("early") => world.timers().into_iter().take(1).collect(),
+        Some(other) => panic!("expected nothing, `again` or `early`, but found {other}"),
+    };
+    let fire = |timer| Body::FireTimer(FireTimer { timer });
+    timers.into_iter().map(fire).collect()
+}
+
+fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
+    let workflow = |line: &mut Line| WorkflowName::new(line.word()).expect("a workflow name");
+    Some(match verb {
+        "enable-workflow" | "disable-workflow" => Body::SetWorkflowEnabled(SetWorkflowEnabled {
+            workflow: workflow(line),
+            is_enabled: verb == "enable-workflow",
+        }),
+        "start" => Body::StartRun(StartRun {
+            workflow: workflow(line),
+            input: json(line),
+            version: match line.option("version") {
+                None => VersionChoice::Latest,
+                Some(text) => {
+                    VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
+                }
+            },
+            input_checked_for: line.number("checked-for").map(DefinitionNumber),
+            idempotency_key: key(line),
+            run_id: line.option("id").map(run_id),
+        }),
+        "signal" => Body::SignalRun(SignalRun {
+            run_id: run_id(line.word()),
+            signal_type: SignalType::new(line.word()).expect("a signal type"),
+            payload: json(line),
+            signal_id: line
+                .option("id")
+                .map(|id| SignalId::new(id).expect("a signal id")),
+        }),
+        "cancel" => Body::CancelRun(CancelRun {
+            run_id: run_id(line.word()),
+            reason: line.option("reason"),
+        }),
+        "decide" => Body::DecideChildInput(DecideChildInput {
+            parent: world.run_number(&line.word()),
+            activation: line.next_number(),
+            definition: DefinitionNumber(line.number("definition").expect("definition=N")),
+            verdict: match line.option("invalid") {
+                None => InputVerdict::Valid,
+                Some(detail) => InputVerdict::Invalid { detail },
+            },
+        }),
+        _ => return None,
+    })
+}
+
+fn on_actions(verb: &str, line: &mut Line) -> Option<Body> {
+    Some(match verb {
+        "register" => register(line),
+        "enable-action" | "disable-action" => Body::SetActionEnabled(SetActionEnabled {
+            name: action(line),
+            is_enabled: verb == "enable-action",
+        }),
+        "delete-action" => Body::DeleteAction(DeleteAction { name: action(line) }),
+        "invoke" => Body::InvokeAction(InvokeAction {
+            name: action(line),
+            input: json(line),
+            priority: line.number("priority").unwrap_or(10),
+            delay_ms: line.number("delay").unwrap_or(0),
+            idempotency_key: key(line),
+            labels: labels(line),
+        }),
+        "assign" => Body::AssignTasks(AssignTasks {
+            action: action(line),
+        }),
+        _ => return None,
+    })
+}
+
+fn register(line: &mut Line) -> Body {
+    let digest = line.number("wasm").map(|byte: u8| [byte; 32]);
+    Body::RegisterAction(Box::new(RegisterAction {
+        name: action(line),
+        kind: digest.map_or(ActionKind::User, |digest| ActionKind::Wasm {
+            digest,
+            limits: WasmLimits {
+                memory_bytes_max: 16 << 20,
+                output_bytes_max: 1 << 20,
+            },
+        }),
+        module: digest.map(|digest| digest.to_vec()),
+        timeout_ms: line.number("timeout").unwrap_or(30_000),
+        max_retries: line.number("retries").unwrap_or(3),
+        retry_delay_ms: line.number("delay").unwrap_or(1_000),
+        description: line.option("description"),
+        is_only_if_missing: line.flag("if-missing"),
+    }))
+}
+
+fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
+    Some(match verb {
+        "complete" => Body::CompleteTask(CompleteTask {
+            token: token(world, &line.word()),
+            outcome: OutcomeName::new(line.word()).expect("an outcome"),
+            output: json(line),
+        }),
+        "fail" => Body::FailTask(FailTask {
+            token: token(world, &line.word()),
+            kind: match line.word().as_str() {
+                "retry" => FailKind::Retry,
+                "no-retry" => FailKind::NoRetry,
+                "non-retryable" => FailKind::NonRetryable,
+                other => panic!("expected a kind of failure, but found {other}"),
+            },
+            code: line.option("code"),
+            outcome: match line.option("outcome").as_deref() {
+                None => FailureOutcome::Failure,
+                Some("timeout") => FailureOutcome::Timeout,
+                Some("execution_failure") => FailureOutcome::ExecutionFailure,
+                Some(other) => panic!("expected an outcome of failures, but found {other}"),
+            },
+            message: line.next().unwrap_or_else(|| "broken".to_owned()),
+        }),
+        "touch" => Body::TouchTask(TouchTask {
+            token: token(world, &line.word()),
+            extend_ms: line.next_number(),
+        }),
+        _ => return None,
+    })
+}
+
+fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
+    let worker_id = |line: &mut Line| WorkerId::new(line.word()).expect("a worker id");
+    Some(match verb {
+        "worker" => Body::RegisterWorker(Box::new(RegisterWorker {
+            worker_id: worker_id(line),
+            incarnation: line.number("incarnation").unwrap_or(1),
+            kind: WorkerKind::Action,
+            max_concurrency: line.number("concurrency").unwrap_or(10),
+            processes: processes(line.option("actions")),
+            machine_id: None,
+            metadata: None,
+            node: line.number("node").map(NodeId),
+            labels: labels(line),
+        })),
+        "heartbeat" => Body::HeartbeatWorker(HeartbeatWorker {
+            worker_id: worker_id(line),
+            incarnation: line.number("incarnation").unwrap_or(1),
+            load: line.number("load").unwrap_or(0),
+        }),
+        "drain" => Body::DrainWorker(DrainWorker {
+            worker_id: worker_id(line),
+        }),
+        "deregister" => Body::DeregisterWorker(DeregisterWorker {
+            worker_id: worker_id(line),
+            incarnation: line.number("incarnation"),
+        }),
+        "release" => Body::ReleaseWorker(ReleaseWorker {
+            worker_id: worker_id(line),
+            incarnation: line.number("incarnation").unwrap_or(1),
+        }),
+        "begin-term" => Body::BeginTerm(BeginTerm {}),
+        "sweep" => Body::SweepRequests(SweepRequests {}),
+        _ => return None,
+    })
+}
+
+fn processes(actions: Option<String>) -> Vec<Process> {
+    let process = |name: &str| Process {
+        name: name.to_owned(),
+        kind: ProcessKind::Action,
+    };
+    let actions = actions.unwrap_or_default();
+    actions
+        .split(',')
+        .filter(|name| !name.is_empty())
+        .map(process)
+        .collect()
+}
+
+/// `arun-1` is the token handed out last, `arun-1#1` the first one, `arun-1#0` one never given.
+fn token(world: &World, text: &str) -> TaskToken {
+    let (id, which) = match text.split_once('#') {
+        Some((id, which)) => (id, Some(which.parse().expect("the token's position"))),
+        None => (text, None),
+    };
+    let number = ActionRunNumber::from_id(id).expect("an action run's id");
+    let known = world.tokens.get(&number).map_or(&[][..], Vec::as_slice);
+    let position: usize = which.unwrap_or(known.len());
+    let forged = TaskToken {
+        action_run: number,
+        attempt: 1,
+        secret: 0,
+    };
+    position
+        .checked_sub(1)
+        .map_or(forged, |position| known[position])
+}
+
+/// What is left of the options are labels.
+pub(super) fn labels(line: &mut Line) -> BTreeMap<String, String> {
+    line.options().into_iter().collect()
+}
+
+pub(super) fn run_id(text: String) -> RunId {
+    RunId::new(text).expect("a run id")
+}
+
+fn action(line: &mut Line) -> ActionName {
+    ActionName::new(line.word()).expect("an action name")
+}
+
+fn key(line: &mut Line) -> Option<IdempotencyKey> {
+    let key = line.option("key")?;
+    Some(IdempotencyKey::new(key).expect("an idempotency key"))
+}
+
+fn json(line: &mut Line) -> Json {
+    Json::from_checked(line.next().unwrap_or_else(|| "{}".to_owned()))
+}

@@ -1,0 +1,302 @@
+//! Definitions in a few lines: what `dsl` makes of a whole document, for tests of the engine alone.
+//!
+//! ```text
+//! define order 1.0.0 idempotency=required output={"total":"$.steps.charge.output.total"}
+//!   terminal Rejected failed
+//!   attribute customer string $.input.customer
+//!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
+//!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
+//! ```
+
+use super::line::{Line, split};
+use flotilla_engine::definition::{
+    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition, Idempotency,
+    Part, Path, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, SearchAttribute, Segment, Step,
+    StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Transition, WaitStep,
+};
+use flotilla_engine::ids::{
+    ActionName, AttributeName, Namespace, OutcomeName, SignalType, StepName, TerminalName,
+    WorkflowName, WorkflowVersion,
+};
+
+/// The definition in `text`, whose first line holds the workflow's own settings.
+pub(crate) fn define(text: &str) -> Definition {
+    let mut lines = text.lines().map(str::trim);
+    let mut head = Line::parse(lines.next().expect("a definition has a first line"));
+    assert_eq!(head.word(), "define");
+    let body: Vec<&str> = lines.collect();
+    let names = Names::of(&body);
+    let definition = Definition {
+        name: WorkflowName::new(head.word()).expect("a workflow name"),
+        version: WorkflowVersion::new(head.word()).expect("a version"),
+        description: None,
+        namespace: head
+            .option("belongs-to")
+            .map(|name| Namespace::new(name).expect("a namespace")),
+        idempotency: idempotency(head.option("idempotency").as_deref()),
+        retention_ms: None,
+        input_schema: head.option("schema"),
+        output: head.option("output").map(|text| names.template(&text)),
+        terminals: names.terminals(&body),
+        search_attributes: names.attributes(&body),
+        schedule: None,
+        trigger: None,
+        plans: Vec::new(),
+        steps: names.steps(&body),
+    };
+    head.end();
+    definition
+}
+
+fn idempotency(text: Option<&str>) -> Idempotency {
+    match text {
+        None | Some("none") => Idempotency::None,
+        Some("optional") => Idempotency::Optional,
+        Some("required") => Idempotency::Required,
+        Some(other) => panic!("expected an idempotency mode, but found {other}"),
+    }
+}
+
+/// What targets and paths are resolved against.
+struct Names {
+    steps: Vec<String>,
+    terminals: Vec<String>,
+}
+
+impl Names {
+    fn of(body: &[&str]) -> Self {
+        Self {
+            steps: body.iter().filter_map(|line| step_name(line)).collect(),
+            terminals: keyword(body, "terminal")
+                .map(|mut line| line.word())
+                .collect(),
+        }
+    }
+
+    fn terminals(&self, body: &[&str]) -> Vec<CustomTerminal> {
+        let terminal = |mut line: Line| CustomTerminal {
+            name: TerminalName::new(line.word()).expect("a terminal name"),
+            status: status(&line.word()),
+            output: line.option("output").map(|text| self.template(&text)),
+        };
+        keyword(body, "terminal").map(terminal).collect()
+    }
+
+    fn attributes(&self, body: &[&str]) -> Vec<SearchAttribute> {
+        let attribute = |mut line: Line| SearchAttribute {
+            name: AttributeName::new(line.word()).expect("an attribute name"),
+            kind: match line.word().as_str() {
+                "string" => AttributeKind::String,
+                "number" => AttributeKind::Number,
+                "timestamp" => AttributeKind::Timestamp,
+                other => panic!("expected a type, but found {other}"),
+            },
+            from: self.path(&line.word()),
+        };
+        keyword(body, "attribute").map(attribute).collect()
+    }
+
+    fn steps(&self, body: &[&str]) -> Vec<Step> {
+        let lines = body.iter().filter(|line| step_name(line).is_some());
+        lines.map(|line| self.step(line)).collect()
+    }
+
+    fn step(&self, text: &str) -> Step {
+        let (name, rest) = text.split_once(": ").expect("a step has a name");
+        let (what, transitions) = rest.split_once("->").unwrap_or((rest, ""));
+        let mut line = Line::parse(what);
+        let kind = match line.word().as_str() {
+            "run" => StepKind::Run(self.run_step(&mut line)),
+            "wait" => StepKind::Wait(WaitStep {
+                signal_type: SignalType::new(line.word()).expect("a signal type"),
+                timeout_ms: line.number("timeout"),
+                on_timeout: line.option("on-timeout").map(|text| self.target(&text)),
+            }),
+            other => panic!("expected `run` or `wait`, but found {other}"),
+        };
+        line.end();
+        Step {
+            name: StepName::new(name).expect("a step name"),
+            kind,
+            transitions: split(transitions)
+                .iter()
+                .map(|text| self.transition(text))
+                .collect(),
+        }
+    }
+
+    fn run_step(&self, line: &mut Line) -> RunStep {
+        let mut step = RunStep {
+            target: run_target(&line.word()),
+            input: line.option("input").map(|text| self.template(&text)),
+            retry: None,
+            poll: None,
+        };
+        while let Some(word) = line.next() {
+            match word.trim_end_matches(')').split_once('(') {
+                Some(("retry", policy)) => step.retry = Some(retry(policy)),
+                Some(("poll", policy)) => step.poll = Some(poll(policy)),
+                _ => panic!("expected retry(…) or poll(…), but found {word}"),
+            }
+        }
+        step
+    }
+
+    fn transition(&self, text: &str) -> Transition {
+        let (outcome, target) = text.split_once('=').expect("outcome=target");
+        Transition {
+            outcome: OutcomeName::new(outcome).expect("an outcome"),
+            target: self.target(target),
+        }
+    }
+
+    fn target(&self, text: &str) -> Target {
+        let built_in = BuiltInTerminal::ALL
+            .into_iter()
+            .find(|one| one.name() == text);
+        let step = position(&self.steps, text).map(|index| Target::Step(StepIndex(index)));
+        let custom = || position(&self.terminals, text);
+        built_in
+            .map(Target::BuiltIn)
+            .or(step)
+            .or_else(|| custom().map(|index| Target::Custom(TerminalIndex(index))))
+            .unwrap_or_else(|| panic!("expected a step or terminal, but found {text}"))
+    }
+
+    /// Every string in the JSON text that begins with `$.` becomes a hole (W15).
+    fn template(&self, text: &str) -> Template {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, tail)) = rest.split_once("\"$.") {
+            let (path, tail) = tail.split_once('"').expect("a string ends");
+            parts.push(Part::Literal(literal.to_owned()));
+            parts.push(Part::Path(self.path(&format!("$.{path}"))));
+            rest = tail;
+        }
+        if rest.starts_with("$.") {
+            parts.push(Part::Path(self.path(rest)));
+        } else {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        parts.retain(|part| *part != Part::Literal(String::new()));
+        Template { parts }
+    }
+
+    fn path(&self, text: &str) -> Path {
+        let mut parts = text.split('.').skip(1);
+        let mut next = || parts.next().expect("a path goes on");
+        let root = match next() {
+            "input" => Root::Input,
+            "flo" if next() == "run_id" => Root::RunId,
+            "flo" => Root::Timestamp,
+            "steps" => {
+                let name = next();
+                let index = position(&self.steps, name).expect("a step of this definition");
+                match next() {
+                    "outcome" => Root::StepOutcome(StepIndex(index)),
+                    _ => Root::StepOutput(StepIndex(index)),
+                }
+            }
+            other => {
+                assert!(
+                    other.starts_with("input["),
+                    "expected a root, but found {other}"
+                );
+                return Path {
+                    root: Root::Input,
+                    segments: segments(other).skip(1).collect(),
+                };
+            }
+        };
+        Path {
+            root,
+            segments: parts.flat_map(segments).collect(),
+        }
+    }
+}
+
+/// `items[0]` is a field and an index.
+fn segments(part: &str) -> impl Iterator<Item = Segment> {
+    let mut pieces = part.split('[');
+    let field = pieces.next().map(|name| Segment::Field(name.to_owned()));
+    let indexes = pieces.map(|piece| {
+        let digits = piece.trim_end_matches(']');
+        Segment::Index(digits.parse().expect("an index"))
+    });
+    field.into_iter().chain(indexes)
+}
+
+fn run_target(text: &str) -> RunTarget {
+    let text = text.strip_prefix('@').expect("a target begins with @");
+    let Some(workflow) = text.strip_prefix("workflow/") else {
+        return RunTarget::Action(ActionName::new(text).expect("an action name"));
+    };
+    let (name, version) = match workflow.split_once(':') {
+        Some((name, version)) => (name, Some(version)),
+        None => (workflow, None),
+    };
+    RunTarget::Workflow {
+        name: WorkflowName::new(name).expect("a workflow name"),
+        version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
+    }
+}
+
+/// `3 exponential 100 max=1000 within=5000`
+fn retry(text: &str) -> RetryPolicy {
+    let mut line = Line::parse(text);
+    let policy = RetryPolicy {
+        max_attempts: line.next_number(),
+        backoff: backoff(&mut line),
+        within_ms: line.number("within"),
+    };
+    line.end();
+    policy
+}
+
+/// `10 constant 100 initial=50 max=1000`
+fn poll(text: &str) -> PollPolicy {
+    let mut line = Line::parse(text);
+    let policy = PollPolicy {
+        max_attempts: line.next_number(),
+        backoff: backoff(&mut line),
+        initial_delay_ms: line.number("initial").unwrap_or(0),
+    };
+    line.end();
+    policy
+}
+
+fn backoff(line: &mut Line) -> Backoff {
+    Backoff {
+        kind: match line.word().as_str() {
+            "constant" => BackoffKind::Constant,
+            "linear" => BackoffKind::Linear,
+            "exponential" => BackoffKind::Exponential,
+            "jitter" => BackoffKind::ExponentialJitter,
+            other => panic!("expected a back-off, but found {other}"),
+        },
+        initial_delay_ms: line.next_number(),
+        max_delay_ms: line.number("max").unwrap_or(30_000),
+    }
+}
+
+fn status(text: &str) -> TerminalStatus {
+    let found = TerminalStatus::ALL
+        .into_iter()
+        .find(|status| status.name() == text);
+    found.unwrap_or_else(|| panic!("expected a status, but found {text}"))
+}
+
+fn step_name(line: &str) -> Option<String> {
+    let (name, _) = line.split_once(": ")?;
+    StepName::new(name).is_ok().then(|| name.to_owned())
+}
+
+fn keyword<'a>(body: &'a [&str], keyword: &'a str) -> impl Iterator<Item = Line> + 'a {
+    let rest = move |line: &&'a str| line.strip_prefix(keyword)?.strip_prefix(' ');
+    body.iter().filter_map(rest).map(Line::parse)
+}
+
+fn position(names: &[String], name: &str) -> Option<u16> {
+    let position = names.iter().position(|known| known == name)?;
+    Some(u16::try_from(position).expect("few names"))
+}

@@ -1,0 +1,54 @@
+//! Scripts: what the engine is told, `----`, and everything that it answers.
+//!
+//! A paragraph with a `----` line is one entry of the log: each line above it is a command (indented
+//! lines continue it), a setting (`now`, `seed`, `offer` …) or a question (`show`, `timers` …). A
+//! paragraph without one is a comment. After every entry the tables must satisfy the invariants,
+//! and an engine without caches must have done the same.
+
+mod command;
+mod definition;
+mod line;
+mod show;
+mod world;
+
+pub(crate) use definition::define;
+
+use crate::testdata;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use world::World;
+
+const SEPARATOR: &str = "----";
+
+#[test]
+fn every_script_shows_what_the_engine_does() {
+    let failures: Vec<String> = testdata::files("")
+        .iter()
+        .filter_map(|path| testdata::compare(path, &run(&testdata::read(path))).err())
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The script with what the engine answers now.
+fn run(script: &str) -> String {
+    let mut world = World::new();
+    let paragraphs = script.trim_end().split("\n\n").map(|paragraph| {
+        let paragraph = paragraph.trim_matches('\n');
+        match paragraph.split_once(SEPARATOR) {
+            None => paragraph.to_owned(),
+            Some((input, _)) => {
+                let output = answer(&mut world, input);
+                format!("{input}{SEPARATOR}\n{output}").trim_end().to_owned()
+            }
+        }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+/// A test's own panic (a broken invariant, a misspelt command) is shown where it happened.
+fn answer(world: &mut World, input: &str) -> String {
+    catch_unwind(AssertUnwindSafe(|| world.entry(input))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("PANIC: {}", text.unwrap_or("without a message"))
+    })
+}

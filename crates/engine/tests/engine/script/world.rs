@@ -1,0 +1,272 @@
+//! A replica that a script drives.
+
+use super::line::Line;
+use super::{command, show};
+use crate::invariants;
+use flotilla_engine::definition::StepIndex;
+use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
+use flotilla_engine::store::{MemoryStore, Writes};
+use flotilla_engine::tables::{
+    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+};
+use flotilla_engine::{
+    Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
+};
+use std::collections::BTreeMap;
+
+pub(super) struct World {
+    engine: Engine,
+    pub(super) store: MemoryStore,
+    raft_index: u64,
+    stamp: Stamp,
+    offers: Vec<Offer>,
+    /// The tokens of each action run that were delivered, in order.
+    pub(super) tokens: BTreeMap<ActionRunNumber, Vec<TaskToken>>,
+    /// The timers that the last `fire` named.
+    pub(super) fired: Vec<TimerKey>,
+    /// How many events of each run were shown.
+    shown: BTreeMap<RunNumber, u64>,
+    is_damaged: bool,
+}
+
+/// Scripts begin at this time, in milliseconds.
+const BEGINNING_MS: u64 = 1_000;
+
+impl World {
+    pub(super) fn new() -> Self {
+        let store = MemoryStore::default();
+        Self {
+            engine: Engine::open(&store).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            stamp: Stamp {
+                now_ms: BEGINNING_MS,
+                seed: 1,
+                node: NodeId(1),
+            },
+            offers: Vec::new(),
+            tokens: BTreeMap::new(),
+            fired: Vec::new(),
+            shown: BTreeMap::new(),
+            is_damaged: false,
+        }
+    }
+
+    /// Carries out a paragraph of a script: its commands are one entry.
+    pub(super) fn entry(&mut self, input: &str) -> String {
+        let mut out = String::new();
+        let mut commands = Vec::new();
+        for line in logical_lines(input) {
+            if self.set(&line, &mut out) {
+                continue;
+            }
+            if let Some(answer) = show::answer(self, &line) {
+                self.apply_shown(std::mem::take(&mut commands), &mut out);
+                out.push_str(&answer);
+            } else {
+                commands.extend(command::parse(self, &line));
+            }
+        }
+        self.apply_shown(commands, &mut out);
+        out
+    }
+
+    /// The timers in the order in which they are stored.
+    pub(super) fn timers(&self) -> Vec<TimerKey> {
+        let timers = self.rows::<Timers>();
+        timers.into_iter().map(|(timer, ())| timer).collect()
+    }
+
+    /// What a leader's driver would fire now.
+    pub(super) fn due_timers(&self) -> Vec<TimerKey> {
+        let grace_until_ms = self
+            .read::<Cluster>(&())
+            .map_or(0, |cluster| cluster.grace_until_ms);
+        let is_due = |timer: &TimerKey| {
+            let grace_ms = if timer.kind.is_graced() {
+                grace_until_ms
+            } else {
+                0
+            };
+            timer.due_ms.max(grace_ms) <= self.stamp.now_ms
+        };
+        self.timers().into_iter().filter(is_due).collect()
+    }
+
+    /// The number of the run that is published as `id`.
+    pub(super) fn run_number(&self, id: &str) -> RunNumber {
+        let mut runs = self.rows::<Runs>().into_iter();
+        let found = runs.find(|(_, run)| run.id.as_str() == id);
+        found.unwrap_or_else(|| panic!("there is no run {id}")).0
+    }
+
+    /// One record.
+    pub(super) fn read<T: Table>(&self, key: &T::Key) -> Option<T::Record> {
+        invariants::read::<T>(&self.store, key)
+    }
+
+    /// All records of a table.
+    pub(super) fn rows<T: Table>(&self) -> Vec<(T::Key, T::Record)> {
+        invariants::rows::<T>(&self.store, &())
+    }
+
+    /// Carries out a setting; false for any other line.
+    fn set(&mut self, text: &str, out: &mut String) -> bool {
+        let mut line = Line::parse(text);
+        match line.word().as_str() {
+            "now" => self.set_time(&line.word(), out),
+            "seed" => self.stamp.seed = line.next_number(),
+            "node" => self.stamp.node = NodeId(line.next_number()),
+            "offer" => self.offers.push(offer(&mut line)),
+            "reopen" => self.engine = self.cold_engine(),
+            "damage" => self.damage(&line.word()),
+            "repeat" => {
+                let times = line.next_number();
+                let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
+                let (_, command) = command.split_once(' ').expect("repeat TIMES COMMAND");
+                self.repeat(times, command, out);
+                return true;
+            }
+            _ => return false,
+        }
+        line.end();
+        true
+    }
+
+    fn set_time(&mut self, text: &str, out: &mut String) {
+        let amount = |text: &str| text.parse::<u64>().expect("milliseconds");
+        self.stamp.now_ms = match (text.strip_prefix('+'), text.strip_prefix('-')) {
+            (Some(forward), _) => self.stamp.now_ms + amount(forward),
+            (_, Some(back)) => self.stamp.now_ms - amount(back),
+            (None, None) => amount(text),
+        };
+        out.push_str(&format!("now {}\n", self.stamp.now_ms));
+    }
+
+    /// Applies the same command in many entries, showing only what differs.
+    fn repeat(&mut self, times: u32, command: &str, out: &mut String) {
+        let mut last = String::new();
+        for _ in 0..times {
+            let commands = command::parse(self, command);
+            let applied = self.apply(commands);
+            last = show::replies(&applied.replies);
+        }
+        self.unshown_events();
+        out.push_str(&format!("{times} times, at last {last}"));
+    }
+
+    fn apply_shown(&mut self, commands: Vec<Command>, out: &mut String) {
+        if commands.is_empty() {
+            return;
+        }
+        let applied = self.apply(commands);
+        out.push_str(&show::replies(&applied.replies));
+        for (number, run, first) in self.unshown_events() {
+            out.push_str(&show::progress(self, number, &run, first));
+        }
+        for effect in &applied.effects {
+            out.push_str(&show::effect(effect));
+        }
+    }
+
+    /// One entry, on this replica and on one without caches: both must do the same.
+    fn apply(&mut self, commands: Vec<Command>) -> Applied {
+        let fired: Vec<TimerKey> = commands.iter().filter_map(fired_timer).collect();
+        if !fired.is_empty() {
+            self.fired = fired;
+        }
+        let entry = Entry {
+            stamp: self.stamp,
+            offers: std::mem::take(&mut self.offers),
+            commands,
+        };
+        self.raft_index += 1;
+        let cold = self
+            .cold_engine()
+            .apply(&self.store, self.raft_index, &entry)
+            .expect("memory does not fail");
+        let applied = self
+            .engine
+            .apply(&self.store, self.raft_index, &entry)
+            .expect("memory does not fail");
+        assert_eq!(applied, cold, "a cache must change nothing");
+        self.store.write(&applied.writes);
+        if !self.is_damaged {
+            invariants::check(&self.store);
+        }
+        for effect in &applied.effects {
+            if let Effect::DeliverTask { assignment, .. } = effect {
+                let token = assignment.token;
+                self.tokens.entry(token.action_run).or_default().push(token);
+            }
+        }
+        applied
+    }
+
+    /// The runs whose history grew, with the first event that was not shown.
+    fn unshown_events(&mut self) -> Vec<(RunNumber, RunRecord, u64)> {
+        let mut grown = Vec::new();
+        for (number, run) in self.rows::<Runs>() {
+            let shown = self.shown.entry(number).or_default();
+            if run.history.events_count > *shown {
+                let first = *shown + 1;
+                *shown = run.history.events_count;
+                grown.push((number, run, first));
+            }
+        }
+        grown
+    }
+
+    /// Plants a bug: the run stands on a step that its definition does not have.
+    fn damage(&mut self, id: &str) {
+        let number = self.run_number(id);
+        let mut run = self.read::<Runs>(&number).expect("the run exists");
+        for active in &mut run.active {
+            active.step = StepIndex(999);
+        }
+        let key = encode_key::<Runs>(&number);
+        self.store
+            .write(&Writes::from([(key, Some(encode_record::<Runs>(&run)))]));
+        self.engine = self.cold_engine();
+        self.is_damaged = true;
+    }
+
+    fn cold_engine(&self) -> Engine {
+        Engine::open(&self.store).expect("memory does not fail")
+    }
+}
+
+/// Lines without comments; an indented line continues the one before.
+fn logical_lines(input: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in input.lines().filter(|line| !line.starts_with('#')) {
+        match lines.last_mut() {
+            Some(last) if line.starts_with(' ') => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines
+}
+
+fn fired_timer(command: &Command) -> Option<TimerKey> {
+    match &command.body {
+        Body::FireTimer(fire) => Some(fire.timer),
+        _ => None,
+    }
+}
+
+/// `offer w1 charge,ship slots=2 poll=7 gpu=yes`
+fn offer(line: &mut Line) -> Offer {
+    let name = |name: &str| ActionName::new(name).expect("an action name");
+    Offer {
+        namespace: Namespace::default_namespace(),
+        worker: WorkerId::new(line.word()).expect("a worker id"),
+        actions: line.word().split(',').map(name).collect(),
+        slots: line.number("slots").unwrap_or(1),
+        poll: line.number("poll").unwrap_or(1),
+        labels: command::labels(line),
+    }
+}
