@@ -20,11 +20,19 @@ pub struct Finding {
 
 impl Finding {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), span, hint: None }
+        Self {
+            code,
+            message: message.into(),
+            span,
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
     }
 
     /// Adds `did you mean "…"?` if there is something to suggest.

@@ -68,8 +68,18 @@ pub fn parse(text: &str) -> Parsed {
     findings.sort_by_key(|finding| (finding.severity(), finding.span, finding.code));
     findings.truncate(FINDINGS_MAX);
 
-    let is_refused = findings.first().is_some_and(|first| first.severity() == Severity::Error);
+    let is_refused = findings
+        .first()
+        .is_some_and(|first| first.severity() == Severity::Error);
     let definition = outcome.definition.filter(|_| !is_refused);
-    debug_assert_eq!(definition.is_none(), is_refused, "a definition is refused for a reason only");
-    Parsed { definition, findings, references: outcome.references }
+    debug_assert_eq!(
+        definition.is_none(),
+        is_refused,
+        "a definition is refused for a reason only"
+    );
+    Parsed {
+        definition,
+        findings,
+        references: outcome.references,
+    }
 }

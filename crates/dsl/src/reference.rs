@@ -31,10 +31,16 @@ pub enum ReferenceTarget {
 pub fn unregistered(reference: &Reference) -> Finding {
     let message = match &reference.target {
         ReferenceTarget::Action(name) => format!("action \"{name}\" is not registered yet"),
-        ReferenceTarget::Workflow { name, version: None } => {
+        ReferenceTarget::Workflow {
+            name,
+            version: None,
+        } => {
             format!("workflow \"{name}\" is not created yet")
         }
-        ReferenceTarget::Workflow { name, version: Some(version) } => {
+        ReferenceTarget::Workflow {
+            name,
+            version: Some(version),
+        } => {
             format!("workflow \"{name}\" is not created yet in version \"{version}\"")
         }
     };

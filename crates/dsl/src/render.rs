@@ -27,10 +27,20 @@ pub fn render(findings: &[Finding], source: &str, file: &str) -> String {
 }
 
 fn write_finding(text: &mut String, finding: &Finding, line: &str, file: &str) -> std::fmt::Result {
-    let Span { line: number, column, .. } = finding.span;
+    let Span {
+        line: number,
+        column,
+        ..
+    } = finding.span;
     let margin = " ".repeat(number.to_string().len());
     let excerpt = Excerpt::new(line, finding.span);
-    writeln!(text, "{}[{}]: {}", finding.severity().as_str(), finding.code, finding.message)?;
+    writeln!(
+        text,
+        "{}[{}]: {}",
+        finding.severity().as_str(),
+        finding.code,
+        finding.message
+    )?;
     writeln!(text, "{margin}--> {file}:{number}:{column}")?;
     writeln!(text, "{margin} |")?;
     writeln!(text, "{number} | {}", excerpt.line)?;
@@ -51,14 +61,25 @@ impl Excerpt {
     fn new(line: &str, span: Span) -> Self {
         let column = usize::try_from(span.column - 1).unwrap_or(usize::MAX);
         let is_short = line.char_indices().nth(LINE_CHARACTERS_MAX).is_none();
-        let first = if is_short { 0 } else { column.saturating_sub(LEAD_CHARACTERS) };
+        let first = if is_short {
+            0
+        } else {
+            column.saturating_sub(LEAD_CHARACTERS)
+        };
         let mut rest = line.chars().skip(first);
-        let shown: Vec<char> = rest.by_ref().take(LINE_CHARACTERS_MAX).map(printable).collect();
+        let shown: Vec<char> = rest
+            .by_ref()
+            .take(LINE_CHARACTERS_MAX)
+            .map(printable)
+            .collect();
         let lead = column - first;
         let width = usize::try_from(span.length).unwrap_or(usize::MAX);
         let width = width.min(shown.len().saturating_sub(lead)).max(1);
 
-        let mut excerpt = Self { line: String::new(), marks: String::new() };
+        let mut excerpt = Self {
+            line: String::new(),
+            marks: String::new(),
+        };
         if first > 0 {
             excerpt.line.push('…');
             excerpt.marks.push(' ');
@@ -68,8 +89,16 @@ impl Excerpt {
             excerpt.line.push('…');
         }
         // Tabs stay tabs, so that the caret stands below its character at any tab width.
-        let blank = |position| if shown.get(position) == Some(&'\t') { '\t' } else { ' ' };
-        excerpt.marks.extend((0..lead.min(LINE_CHARACTERS_MAX)).map(blank));
+        let blank = |position| {
+            if shown.get(position) == Some(&'\t') {
+                '\t'
+            } else {
+                ' '
+            }
+        };
+        excerpt
+            .marks
+            .extend((0..lead.min(LINE_CHARACTERS_MAX)).map(blank));
         excerpt.marks.push_str(&"^".repeat(width));
         excerpt
     }
@@ -78,7 +107,11 @@ impl Excerpt {
 /// The character itself, unless a terminal would obey it.
 fn printable(character: char) -> char {
     let is_obeyed = character.is_control() && character != '\t';
-    if is_obeyed { char::REPLACEMENT_CHARACTER } else { character }
+    if is_obeyed {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        character
+    }
 }
 
 /// The lines as YAML counts them: `\n`, `\r\n` and a lone `\r` each end one.
@@ -96,7 +129,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(source: &str, (line, column, length): (usize, usize, usize), expected: Expect) {
-        let finding = Finding::new(Code::E100, Span::new(line, column, length), "wrong").hint("right");
+        let finding =
+            Finding::new(Code::E100, Span::new(line, column, length), "wrong").hint("right");
         expected.assert_eq(&render(&[finding], source, "a.yaml"));
     }
 
@@ -121,9 +155,15 @@ mod tests {
         let source = format!("{}BAD{}", "a".repeat(5_000), "b".repeat(5_000));
         let finding = Finding::new(Code::E100, Span::new(1, 5_001, 3), "wrong");
         let text = render(&[finding], &source, "a.yaml");
-        assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() < 140),
+            "{text}"
+        );
         let caret = text.lines().nth(4).and_then(|line| line.find("^^^"));
-        let bad = text.lines().nth(3).map(|line| line.chars().take_while(|&c| c != 'B').count());
+        let bad = text
+            .lines()
+            .nth(3)
+            .map(|line| line.chars().take_while(|&c| c != 'B').count());
         assert_eq!(caret, bad, "{text}");
     }
 
@@ -132,15 +172,21 @@ mod tests {
         check(
             "a\u{1b}[31m\tb",
             (1, 8, 40),
-            expect![["error[E100]: wrong\n --> a.yaml:1:8\n  |\n1 | a\u{fffd}[31m\tb\n  |       \t^\n  = hint: right\n"]],
+            expect![[
+                "error[E100]: wrong\n --> a.yaml:1:8\n  |\n1 | a\u{fffd}[31m\tb\n  |       \t^\n  = hint: right\n"
+            ]],
         );
-        check("", (9, 80, 2), expect![[r#"
+        check(
+            "",
+            (9, 80, 2),
+            expect![[r#"
             error[E100]: wrong
              --> a.yaml:9:80
               |
             9 | 
               |                                                                                ^
               = hint: right
-        "#]]);
+        "#]],
+        );
     }
 }

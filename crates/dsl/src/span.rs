@@ -13,12 +13,20 @@ pub struct Span {
 
 impl Span {
     /// The first character of the text.
-    pub const START: Self = Self { line: 1, column: 1, length: 1 };
+    pub const START: Self = Self {
+        line: 1,
+        column: 1,
+        length: 1,
+    };
 
     /// A place; a length of 0 is shown as 1.
     #[must_use]
     pub(crate) fn new(line: usize, column: usize, length: usize) -> Self {
         let number = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
-        Self { line: number(line), column: number(column), length: number(length) }
+        Self {
+            line: number(line),
+            column: number(column),
+            length: number(length),
+        }
     }
 }

@@ -6,12 +6,17 @@ const WORD_CHARACTERS_MAX: usize = 40;
 const CANDIDATES_MAX: usize = 1_000;
 
 /// The candidate that `word` was probably meant to be.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let word = fold(word)?;
     let distance_max = (word.len() / 3).clamp(1, 3);
     candidates
         .take(CANDIDATES_MAX)
-        .filter_map(|candidate| Some((distance(&word, &fold(candidate)?, distance_max)?, candidate)))
+        .filter_map(|candidate| {
+            Some((distance(&word, &fold(candidate)?, distance_max)?, candidate))
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -21,7 +26,13 @@ fn fold(word: &str) -> Option<Vec<char>> {
     let characters: Vec<char> = word
         .chars()
         .take(WORD_CHARACTERS_MAX + 1)
-        .map(|character| if character == '-' { '_' } else { character.to_ascii_lowercase() })
+        .map(|character| {
+            if character == '-' {
+                '_'
+            } else {
+                character.to_ascii_lowercase()
+            }
+        })
         .collect();
     (characters.len() <= WORD_CHARACTERS_MAX).then_some(characters)
 }
@@ -55,7 +66,10 @@ mod tests {
     use super::nearest;
 
     fn among(word: &str) -> Option<&'static str> {
-        nearest(word, ["transitions", "retry", "poll", "inputMapping"].into_iter())
+        nearest(
+            word,
+            ["transitions", "retry", "poll", "inputMapping"].into_iter(),
+        )
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::command::{Body, Command};
 use crate::effect::Effect;
 use crate::entry::Entry;
+use crate::heads::QueueHeads;
 use crate::ids::RunNumber;
 use crate::overlay::Cache;
 use crate::rejection::Rejection;
@@ -18,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The engine of one replica: caches only, since all state is in the store.
 pub struct Engine {
     cache: Cache,
+    heads: QueueHeads,
     quarantined_runs: BTreeSet<RunNumber>,
 }
 
@@ -48,6 +50,7 @@ impl Engine {
         })?;
         Ok(Self {
             cache: Cache::new(),
+            heads: QueueHeads::default(),
             quarantined_runs,
         })
     }
@@ -67,6 +70,7 @@ impl Engine {
         let source = Source {
             store,
             cache: &mut self.cache,
+            heads: &mut self.heads,
             quarantined_runs: &mut self.quarantined_runs,
         };
         let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);

@@ -18,6 +18,7 @@ mod command;
 mod effect;
 mod engine;
 mod entry;
+mod heads;
 mod history;
 mod leadership;
 mod overlay;

@@ -2,13 +2,14 @@
 
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
-use crate::ids::RunNumber;
+use crate::heads::QueueHeads;
+use crate::ids::{ActionName, Namespace, RunNumber};
 use crate::overlay::{Cache, Cell, Overlay, merged};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
-    Cluster, ClusterRecord, Event, Key, Table, TimerKey, Timers, damaged, decode_key,
-    decode_record, decode_row, encode_key, encode_prefix,
+    Cluster, ClusterRecord, Event, Key, Ready, ReadyRecord, Table, TimerKey, Timers, damaged,
+    decode_key, decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -45,6 +46,7 @@ pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
 pub(crate) struct EntryState<'a> {
     store: &'a dyn Reader,
     cache: &'a mut Cache,
+    heads: &'a mut QueueHeads,
     quarantined_runs: &'a mut BTreeSet<RunNumber>,
     overlay: Overlay,
     stamp: Stamp,
@@ -58,6 +60,7 @@ pub(crate) struct EntryState<'a> {
 pub(crate) struct Source<'a> {
     pub(crate) store: &'a dyn Reader,
     pub(crate) cache: &'a mut Cache,
+    pub(crate) heads: &'a mut QueueHeads,
     pub(crate) quarantined_runs: &'a mut BTreeSet<RunNumber>,
 }
 
@@ -71,6 +74,7 @@ impl<'a> EntryState<'a> {
         Self {
             store: source.store,
             cache: source.cache,
+            heads: source.heads,
             quarantined_runs: source.quarantined_runs,
             overlay: Overlay::default(),
             stamp,
@@ -102,6 +106,9 @@ impl<'a> EntryState<'a> {
         let mut writes = Writes::new();
         for (key, cell) in self.overlay.into_rows() {
             self.cache.follow(&key, cell.as_ref());
+            if cell.is_some() {
+                self.heads.follow(&key);
+            }
             writes.insert(key, cell.map(|cell| cell.encode()));
         }
         writes
@@ -219,7 +226,38 @@ impl<'t, 'e> Turn<'t, 'e> {
         mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
-        let mut written = merged(&self.overlay, &self.entry.overlay, &range).peekable();
+        self.visit_rows::<T>(&range, Some(range.clone()), &mut visit)
+            .map(drop)
+    }
+
+    /// Visits the tasks that wait in the queue of one action, the first to go first.
+    ///
+    /// Begins at the queue's head, so that no scan walks the rows that were taken (design rule 4).
+    pub(crate) fn visit_ready(
+        &mut self,
+        queue: &(Namespace, ActionName),
+        mut visit: impl FnMut(<Ready as Table>::Key, Arc<ReadyRecord>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let prefix = encode_prefix::<Ready>(queue);
+        let range = KeyRange::prefix(&prefix);
+        let stored = self.entry.heads.stored_range(&range);
+        let is_looked_up = stored.is_some();
+        let first = self.visit_rows::<Ready>(&range, stored, &mut visit)?;
+        if is_looked_up {
+            self.entry.heads.found(prefix, first);
+        }
+        Ok(())
+    }
+
+    /// Visits the written rows of `range` and the stored ones of `stored`; returns the first stored
+    /// key.
+    fn visit_rows<T: Table>(
+        &self,
+        range: &KeyRange,
+        stored: Option<KeyRange>,
+        visit: &mut dyn FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut written = merged(&self.overlay, &self.entry.overlay, range).peekable();
         let mut visit_written = |key: &[u8], cell: Option<&Cell>| match (decode_key::<T>(key), cell)
         {
             (Some(key), Some(cell)) => visit(key, cell.record::<T>()),
@@ -227,37 +265,42 @@ impl<'t, 'e> Turn<'t, 'e> {
         };
         let mut failure = None;
         let mut is_done = false;
-        self.entry
-            .store
-            .scan(&range, Order::Ascending, &mut |key, value| {
-                while let Some((earlier, cell)) = written.next_if(|(written, _)| *written < key) {
-                    if visit_written(earlier, cell).is_break() {
-                        is_done = true;
-                        return ControlFlow::Break(());
+        let mut first = None;
+        if let Some(stored) = stored {
+            self.entry
+                .store
+                .scan(&stored, Order::Ascending, &mut |key, value| {
+                    first.get_or_insert_with(|| key.to_vec());
+                    while let Some((earlier, cell)) = written.next_if(|(written, _)| *written < key)
+                    {
+                        if visit_written(earlier, cell).is_break() {
+                            is_done = true;
+                            return ControlFlow::Break(());
+                        }
                     }
-                }
-                let flow = match written.next_if(|(written, _)| *written == key) {
-                    Some((key, cell)) => visit_written(key, cell),
-                    None => match decode_row::<T>(key, value) {
-                        Ok((_, record)) => {
-                            visit_written(key, Some(&Cell::new::<T>(Arc::new(record))))
-                        }
-                        Err(error) => {
-                            failure = Some(error);
-                            ControlFlow::Break(())
-                        }
-                    },
-                };
-                is_done = flow.is_break();
-                flow
-            })?;
+                    let flow = match written.next_if(|(written, _)| *written == key) {
+                        Some((key, cell)) => visit_written(key, cell),
+                        None => match decode_row::<T>(key, value) {
+                            Ok((_, record)) => {
+                                visit_written(key, Some(&Cell::new::<T>(Arc::new(record))))
+                            }
+                            Err(error) => {
+                                failure = Some(error);
+                                ControlFlow::Break(())
+                            }
+                        },
+                    };
+                    is_done = flow.is_break();
+                    flow
+                })?;
+        }
         if let Some(error) = failure {
             return Err(error);
         }
         while !is_done && let Some((key, cell)) = written.next() {
             is_done = visit_written(key, cell).is_break();
         }
-        Ok(())
+        Ok(first)
     }
 
     /// The cluster's record.

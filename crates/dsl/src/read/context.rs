@@ -37,7 +37,11 @@ impl<'doc> Context<'doc> {
     }
 
     /// The candidate that `word` was probably meant to be.
-    pub(super) fn nearest<'a>(&mut self, word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    pub(super) fn nearest<'a>(
+        &mut self,
+        word: &str,
+        candidates: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
         if self.suggestions_count == SUGGESTIONS_MAX {
             return None;
         }

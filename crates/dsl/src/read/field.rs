@@ -50,21 +50,39 @@ impl Bounds {
 
 impl<'doc> Field<'doc> {
     pub(super) fn of(place: &str, entry: &'doc Entry) -> Self {
-        Self { key: &entry.key, key_span: entry.key_span, place: join(place, &entry.key), node: &entry.value }
+        Self {
+            key: &entry.key,
+            key_span: entry.key_span,
+            place: join(place, &entry.key),
+            node: &entry.value,
+        }
     }
 
     /// Where to point: at the value, or at the key of an empty one.
     pub(super) fn span(&self) -> Span {
-        if self.node.kind == Kind::Null { self.key_span } else { self.node.span }
+        if self.node.kind == Kind::Null {
+            self.key_span
+        } else {
+            self.node.span
+        }
     }
 
     /// Reports that the value is not what was expected.
-    pub(super) fn mismatch(&self, code: Code, expected: &str, context: &mut Context<'doc>) -> Reported {
+    pub(super) fn mismatch(
+        &self,
+        code: Code,
+        expected: &str,
+        context: &mut Context<'doc>,
+    ) -> Reported {
         context.error(self.mismatch_finding(code, expected))
     }
 
     pub(super) fn mismatch_finding(&self, code: Code, expected: &str) -> Finding {
-        let message = format!("expected {} to be {expected}, but it is {}", self.place, self.node.describe());
+        let message = format!(
+            "expected {} to be {expected}, but it is {}",
+            self.place,
+            self.node.describe()
+        );
         Finding::new(code, self.span(), message)
     }
 
@@ -89,7 +107,11 @@ impl<'doc> Field<'doc> {
     }
 
     /// A whole number within bounds.
-    pub(super) fn whole<T: TryFrom<i64>>(&self, bounds: Bounds, context: &mut Context<'doc>) -> Result<T, Reported> {
+    pub(super) fn whole<T: TryFrom<i64>>(
+        &self,
+        bounds: Bounds,
+        context: &mut Context<'doc>,
+    ) -> Result<T, Reported> {
         let text = match &self.node.kind {
             Kind::Number(text) if is_whole(text) => text,
             Kind::String(text) if is_whole(text) => {
@@ -98,14 +120,27 @@ impl<'doc> Field<'doc> {
             }
             _ => return Err(self.mismatch(Code::E100, "a whole number", context)),
         };
-        let value = text.parse().ok().filter(|value| (bounds.min..=bounds.max).contains(value));
-        value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| {
-            self.mismatch(bounds.code, &format!("from {} to {}", bounds.min, bounds.max), context)
-        })
+        let value = text
+            .parse()
+            .ok()
+            .filter(|value| (bounds.min..=bounds.max).contains(value));
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| {
+                self.mismatch(
+                    bounds.code,
+                    &format!("from {} to {}", bounds.min, bounds.max),
+                    context,
+                )
+            })
     }
 
     /// One of a few words.
-    pub(super) fn word<T: Copy>(&self, words: &[(&'static str, T)], context: &mut Context<'doc>) -> Result<T, Reported> {
+    pub(super) fn word<T: Copy>(
+        &self,
+        words: &[(&'static str, T)],
+        context: &mut Context<'doc>,
+    ) -> Result<T, Reported> {
         self.word_as(words, Code::E100, context)
     }
 
@@ -116,10 +151,10 @@ impl<'doc> Field<'doc> {
         code: Code,
         context: &mut Context<'doc>,
     ) -> Result<T, Reported> {
-        if let Kind::String(text) = &self.node.kind {
-            if let Some((_, value)) = words.iter().find(|(word, _)| *word == &**text) {
-                return Ok(*value);
-            }
+        if let Kind::String(text) = &self.node.kind
+            && let Some((_, value)) = words.iter().find(|(word, _)| *word == &**text)
+        {
+            return Ok(*value);
         }
         let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
         let finding = self.mismatch_finding(code, &format!("one of {}", list.join(", ")));
@@ -128,6 +163,22 @@ impl<'doc> Field<'doc> {
             _ => None,
         };
         Err(context.error(finding.suggest(nearest)))
+    }
+
+    /// One of a few words, with `-` and `_` as each other's equal (W2).
+    pub(super) fn word_folded<T: Copy>(
+        &self,
+        words: &[(&'static str, T)],
+        context: &mut Context<'doc>,
+    ) -> Result<T, Reported> {
+        let folded = |text: &str| text.replace('-', "_");
+        let same = |text: &str| words.iter().find(|(word, _)| folded(word) == folded(text));
+        match &self.node.kind {
+            Kind::String(text) => {
+                same(text).map_or_else(|| self.word(words, context), |(_, value)| Ok(*value))
+            }
+            _ => self.word(words, context),
+        }
     }
 
     /// A string that a name's constructor accepts.
@@ -140,6 +191,20 @@ impl<'doc> Field<'doc> {
         make(text).map_err(|error| context.malformed(self.span(), error.to_string()))
     }
 
+    /// A list of such strings.
+    pub(super) fn names<T>(
+        &self,
+        make: impl Fn(&'doc str) -> Result<T, NameInvalid>,
+        context: &mut Context<'doc>,
+    ) -> Result<Vec<T>, Reported> {
+        let results: Vec<Result<T, Reported>> = self
+            .items(context)?
+            .iter()
+            .map(|item| item.name(&make, context))
+            .collect();
+        results.into_iter().collect()
+    }
+
     /// A block with known keys.
     pub(super) fn fields(&self, context: &mut Context<'doc>) -> Result<Fields<'doc>, Reported> {
         match &self.node.kind {
@@ -149,9 +214,15 @@ impl<'doc> Field<'doc> {
     }
 
     /// A mapping whose keys are names.
-    pub(super) fn entries(&self, context: &mut Context<'doc>) -> Result<Vec<Field<'doc>>, Reported> {
+    pub(super) fn entries(
+        &self,
+        context: &mut Context<'doc>,
+    ) -> Result<Vec<Field<'doc>>, Reported> {
         match &self.node.kind {
-            Kind::Mapping(entries) => Ok(entries.iter().map(|entry| Self::of(&self.place, entry)).collect()),
+            Kind::Mapping(entries) => Ok(entries
+                .iter()
+                .map(|entry| Self::of(&self.place, entry))
+                .collect()),
             _ => Err(self.mismatch(Code::E100, "a mapping", context)),
         }
     }
@@ -174,10 +245,15 @@ impl<'doc> Field<'doc> {
         let Kind::String(text) = &self.node.kind else {
             return Ok(Cow::Borrowed(self.node));
         };
-        read_embedded_json(text, self.node.span).map(Cow::Owned).map_err(|error| {
-            let message = format!("expected {} to be JSON text, but it is not: {error}", self.place);
-            context.malformed(self.span(), message)
-        })
+        read_embedded_json(text, self.node.span)
+            .map(Cow::Owned)
+            .map_err(|error| {
+                let message = format!(
+                    "expected {} to be JSON text, but it is not: {error}",
+                    self.place
+                );
+                context.malformed(error.span, message)
+            })
     }
 }
 

@@ -25,28 +25,49 @@ impl<'doc> Fields<'doc> {
         match &root.kind {
             Kind::Mapping(entries) => Ok(Self::new(String::new(), root.span, entries)),
             _ => {
-                let message = format!("expected the definition to be a mapping, but it is {}", root.describe());
+                let message = format!(
+                    "expected the definition to be a mapping, but it is {}",
+                    root.describe()
+                );
                 Err(context.malformed(root.span, message))
             }
         }
     }
 
     pub(super) fn new(place: String, span: Span, entries: &'doc [Entry]) -> Self {
-        Self { place, span, entries, is_taken: vec![false; entries.len()], known: Vec::new() }
+        Self {
+            place,
+            span,
+            entries,
+            is_taken: vec![false; entries.len()],
+            known: Vec::new(),
+        }
     }
 
     /// Where the block is, in words.
     pub(super) fn place(&self) -> &str {
-        if self.place.is_empty() { "the top level" } else { &self.place }
+        if self.place.is_empty() {
+            "the top level"
+        } else {
+            &self.place
+        }
     }
 
     /// The value of a key, in its documented or its other-case spelling.
-    pub(super) fn take(&mut self, key: &'static str, context: &mut Context<'doc>) -> Option<Field<'doc>> {
+    pub(super) fn take(
+        &mut self,
+        key: &'static str,
+        context: &mut Context<'doc>,
+    ) -> Option<Field<'doc>> {
         self.take_any(&[key], context)
     }
 
     /// The value of a key that has synonyms; giving two of them is refused.
-    pub(super) fn take_any(&mut self, keys: &[&'static str], context: &mut Context<'doc>) -> Option<Field<'doc>> {
+    pub(super) fn take_any(
+        &mut self,
+        keys: &[&'static str],
+        context: &mut Context<'doc>,
+    ) -> Option<Field<'doc>> {
         self.known.extend(keys);
         let mut first: Option<&'doc Entry> = None;
         for (entry, is_taken) in self.entries.iter().zip(&mut self.is_taken) {
@@ -57,8 +78,15 @@ impl<'doc> Fields<'doc> {
             match first {
                 None => first = Some(entry),
                 Some(first) => {
-                    let place = if self.place.is_empty() { "the top level" } else { &self.place };
-                    let message = format!("\"{}\" and \"{}\" at {place} are the same key", first.key, entry.key);
+                    let place = if self.place.is_empty() {
+                        "the top level"
+                    } else {
+                        &self.place
+                    };
+                    let message = format!(
+                        "\"{}\" and \"{}\" at {place} are the same key",
+                        first.key, entry.key
+                    );
                     let finding = Finding::new(Code::E100, entry.key_span, message);
                     context.error(finding.hint("keep one of them"));
                 }
@@ -68,22 +96,40 @@ impl<'doc> Fields<'doc> {
     }
 
     /// The value of a key that must be there.
-    pub(super) fn require(&mut self, keys: &[&'static str], context: &mut Context<'doc>) -> Result<Field<'doc>, Reported> {
+    pub(super) fn require(
+        &mut self,
+        keys: &[&'static str],
+        context: &mut Context<'doc>,
+    ) -> Result<Field<'doc>, Reported> {
         match self.take_any(keys, context) {
             Some(field) => Ok(field),
-            None => Err(context.malformed(self.span, format!("expected {} to have `{}`, but it is missing", self.place(), keys[0]))),
+            None => Err(context.malformed(
+                self.span,
+                format!(
+                    "expected {} to have `{}`, but it is missing",
+                    self.place(),
+                    keys[0]
+                ),
+            )),
         }
     }
 
     /// Refuses the keys that nothing asked for.
     pub(super) fn finish(self, context: &mut Context<'doc>) -> Result<(), Reported> {
         let mut result = Ok(());
-        for (entry, _) in self.entries.iter().zip(&self.is_taken).filter(|(_, is_taken)| !**is_taken) {
+        for (entry, _) in self
+            .entries
+            .iter()
+            .zip(&self.is_taken)
+            .filter(|(_, is_taken)| !**is_taken)
+        {
             let message = format!("unknown key {} at {}", quote(&entry.key), self.place());
             let finding = Finding::new(Code::E100, entry.key_span, message);
             let finding = match context.nearest(&entry.key, self.known.iter().copied()) {
                 Some(known) => finding.suggest(Some(known)),
-                None if &*entry.key == "<<" => finding.hint("merge keys are not supported; write the keys out"),
+                None if &*entry.key == "<<" => {
+                    finding.hint("merge keys are not supported; write the keys out")
+                }
                 None => finding.hint(format!("the keys known here are {}", self.known.join(", "))),
             };
             result = Err(context.error(finding));
@@ -94,12 +140,18 @@ impl<'doc> Fields<'doc> {
 
 /// A child's place.
 pub(super) fn join(place: &str, key: &str) -> String {
-    if place.is_empty() { cut(key) } else { format!("{place}.{}", cut(key)) }
+    if place.is_empty() {
+        cut(key)
+    } else {
+        format!("{place}.{}", cut(key))
+    }
 }
 
 /// Whether `key` is `documented`, or the same in the other case: `max_attempts`, `maxAttempts`.
 fn is_spelling_of(key: &str, documented: &str) -> bool {
-    key == documented || key.bytes().eq(snake_case(documented)) || (key.bytes().eq(camel_case(documented)))
+    key == documented
+        || key.bytes().eq(snake_case(documented))
+        || (key.bytes().eq(camel_case(documented)))
 }
 
 fn snake_case(key: &str) -> impl Iterator<Item = u8> {
@@ -117,7 +169,11 @@ fn camel_case(key: &str) -> impl Iterator<Item = u8> {
             return None;
         }
         let is_capital = std::mem::take(&mut is_after_dash);
-        Some(if is_capital { byte.to_ascii_uppercase() } else { byte })
+        Some(if is_capital {
+            byte.to_ascii_uppercase()
+        } else {
+            byte
+        })
     })
 }
 

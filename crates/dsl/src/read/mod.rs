@@ -46,5 +46,9 @@ pub(crate) struct Outcome {
 pub(crate) fn document(root: &Node) -> Outcome {
     let mut context = Context::default();
     let definition = document::read(root, &mut context).ok();
-    Outcome { definition, findings: context.findings, references: context.references }
+    Outcome {
+        definition,
+        findings: context.findings,
+        references: context.references,
+    }
 }

@@ -4,7 +4,7 @@ use super::{Context, Field, Reported};
 use crate::{Code, Finding, quote::quote};
 use flotilla_engine::{
     definition::{BuiltInTerminal, PlanIndex, StepIndex, Target, TerminalIndex},
-    limits,
+    ids::{NameInvalid, PlanName, StepName, TerminalName},
 };
 use std::collections::BTreeMap;
 
@@ -40,7 +40,9 @@ impl<'doc> Names<'doc> {
 
     /// The step or terminal of that name.
     pub(super) fn target(&self, name: &str) -> Option<Target> {
-        let built_in = BuiltInTerminal::ALL.into_iter().find(|terminal| terminal.name() == name);
+        let built_in = BuiltInTerminal::ALL
+            .into_iter()
+            .find(|terminal| terminal.name() == name);
         built_in
             .map(Target::BuiltIn)
             .or_else(|| self.step(name).map(Target::Step))
@@ -58,8 +60,12 @@ impl<'doc> Names<'doc> {
 
     /// The names of everything that a transition can lead to.
     pub(super) fn targets(&self) -> impl Iterator<Item = &'doc str> {
-        let built_in = BuiltInTerminal::ALL.into_iter().map(BuiltInTerminal::name);
-        built_in.chain(self.steps()).chain(self.terminals.keys().copied())
+        let built_in = BuiltInTerminal::ALL
+            .into_iter()
+            .map(|terminal| -> &'doc str { terminal.name() });
+        built_in
+            .chain(self.steps())
+            .chain(self.terminals.keys().copied())
     }
 
     pub(super) fn has_fallback(&self, plan: PlanIndex) -> bool {
@@ -71,69 +77,85 @@ impl<'doc> Names<'doc> {
     }
 }
 
-/// Notes the names under `steps` (E105).
-pub(super) fn collect_steps<'doc>(steps: &[Field<'doc>], context: &mut Context<'doc>) -> Result<(), Reported> {
-    let mut result = Ok(());
-    for (position, step) in steps.iter().enumerate() {
+/// Checks the names under `steps` and notes them (E105).
+pub(super) fn collect_steps<'doc>(
+    steps: &[Field<'doc>],
+    context: &mut Context<'doc>,
+) -> Vec<Result<StepName, Reported>> {
+    let read = |(position, step): (usize, &Field<'doc>)| {
         if step.key == START || step.key == START_IN_PATHS {
-            let message = format!("the step name {} is reserved for the start step", quote(step.key));
+            let message = format!(
+                "the step name {} is reserved for the start step",
+                quote(step.key)
+            );
             let finding = Finding::new(Code::E105, step.key_span, message);
-            result = Err(context.error(finding.hint("the start step stands at the top level, under `start`")));
-            continue;
+            return Err(context
+                .error(finding.hint("the start step stands at the top level, under `start`")));
         }
         // Position 0 of the definition's list is the start step.
-        match position_within_limit(position + 1, step, context) {
-            Ok(index) => drop(context.names.steps.insert(step.key, StepIndex(index))),
-            Err(reported) => return Err(reported),
-        }
-    }
-    result
+        context
+            .names
+            .steps
+            .insert(step.key, StepIndex(index(position + 1)));
+        name(StepName::new(step.key), step, context)
+    };
+    steps.iter().enumerate().map(read).collect()
 }
 
-/// Notes the names under `terminals`; steps must have been noted before (E107).
+/// Checks the names under `terminals` and notes them; steps must have been noted before (E107).
 pub(super) fn collect_terminals<'doc>(
     terminals: &[Field<'doc>],
     context: &mut Context<'doc>,
-) -> Result<(), Reported> {
-    let mut result = Ok(());
-    for (position, terminal) in terminals.iter().enumerate() {
-        let name = quote(terminal.key);
-        let clash = if context.names.target(terminal.key).is_some_and(|target| matches!(target, Target::BuiltIn(_))) {
-            Some(format!("the terminal {name} is built in"))
-        } else if terminal.key.starts_with(BUILT_IN_PREFIX) {
-            Some(format!("the terminal name {name} begins with `{BUILT_IN_PREFIX}`, which built-in terminals alone do"))
-        } else if context.names.step(terminal.key).is_some() {
-            Some(format!("{name} is the name of a step and of a terminal"))
-        } else {
-            None
-        };
-        if let Some(message) = clash {
-            result = Err(context.error(Finding::new(Code::E107, terminal.key_span, message)));
-            continue;
+) -> Vec<Result<TerminalName, Reported>> {
+    let read = |(position, terminal): (usize, &Field<'doc>)| {
+        if let Some(message) = clash(terminal.key, &context.names) {
+            return Err(context.error(Finding::new(Code::E107, terminal.key_span, message)));
         }
-        let index = position_within_limit(position, terminal, context)?;
-        context.names.terminals.insert(terminal.key, TerminalIndex(index));
-    }
-    result
+        context
+            .names
+            .terminals
+            .insert(terminal.key, TerminalIndex(index(position)));
+        name(TerminalName::new(terminal.key), terminal, context)
+    };
+    terminals.iter().enumerate().map(read).collect()
 }
 
-/// Notes the names under `plans`.
-pub(super) fn collect_plans<'doc>(plans: &[Field<'doc>], context: &mut Context<'doc>) -> Result<(), Reported> {
-    for (position, plan) in plans.iter().enumerate() {
-        let index = position_within_limit(position, plan, context)?;
-        context.names.plans.insert(plan.key, PlanIndex(index));
+/// What the name of a terminal clashes with, in words.
+fn clash(name: &str, names: &Names<'_>) -> Option<String> {
+    let shown = quote(name);
+    match names.target(name) {
+        Some(Target::BuiltIn(_)) => Some(format!("the terminal {shown} is built in")),
+        Some(Target::Step(_)) => Some(format!("{shown} is the name of a step and of a terminal")),
+        _ if name.starts_with(BUILT_IN_PREFIX) => Some(format!(
+            "the terminal name {shown} begins with `{BUILT_IN_PREFIX}`, as only built-in ones do"
+        )),
+        _ => None,
     }
-    Ok(())
 }
 
-/// The position as the definition stores it; what holds for steps holds for plans and terminals.
-fn position_within_limit<'doc>(
-    position: usize,
+/// Checks the names under `plans` and notes them.
+pub(super) fn collect_plans<'doc>(
+    plans: &[Field<'doc>],
+    context: &mut Context<'doc>,
+) -> Vec<Result<PlanName, Reported>> {
+    let read = |(position, plan): (usize, &Field<'doc>)| {
+        context
+            .names
+            .plans
+            .insert(plan.key, PlanIndex(index(position)));
+        name(PlanName::new(plan.key), plan, context)
+    };
+    plans.iter().enumerate().map(read).collect()
+}
+
+fn index(position: usize) -> u16 {
+    u16::try_from(position).expect("the document's reader refuses longer lists")
+}
+
+fn name<'doc, T>(
+    result: Result<T, NameInvalid>,
     field: &Field<'doc>,
     context: &mut Context<'doc>,
-) -> Result<u16, Reported> {
-    u16::try_from(position).ok().filter(|_| position < limits::STEPS_MAX).ok_or_else(|| {
-        let message = format!("expected at most {} steps, plans or terminals, but {} is one more", limits::STEPS_MAX, field.place);
-        context.malformed(field.key_span, message)
-    })
+) -> Result<T, Reported> {
+    result.map_err(|error| context.malformed(field.key_span, error.to_string()))
 }

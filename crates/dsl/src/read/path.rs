@@ -14,7 +14,8 @@ pub(super) fn is_path(text: &str) -> bool {
 
 /// Reads a path, with or without its `$.` (E508).
 pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<Path, Reported> {
-    let wrong = |why: &str| Finding::new(Code::E508, span, format!("bad path {}: {why}", quote(text)));
+    let wrong =
+        |why: &str| Finding::new(Code::E508, span, format!("bad path {}: {why}", quote(text)));
     let segments = match segments(text.strip_prefix(PREFIX).unwrap_or(text)) {
         Ok(segments) => segments,
         Err(why) => return Err(context.error(wrong(&why))),
@@ -23,16 +24,23 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
     let (root, used) = match names.as_slice() {
         ["input", ..] => (Root::Input, 1),
         ["steps", step, "output", ..] => (Root::StepOutput(step_index(step, &wrong, context)?), 3),
-        ["steps", step, "outcome", ..] => (Root::StepOutcome(step_index(step, &wrong, context)?), 3),
+        ["steps", step, "outcome", ..] => {
+            (Root::StepOutcome(step_index(step, &wrong, context)?), 3)
+        }
         ["steps", ..] => {
             let finding = wrong("expected `$.steps.NAME.output` or `$.steps.NAME.outcome`");
             return Err(context.error(finding));
         }
         ["flo", "run_id", ..] => (Root::RunId, 2),
         ["flo", "timestamp", ..] => (Root::Timestamp, 2),
-        ["flo", ..] => return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`"))),
+        ["flo", ..] => {
+            return Err(context.error(wrong("expected `$.flo.run_id` or `$.flo.timestamp`")));
+        }
         _ => {
-            let nearest = context.nearest(names.first().copied().unwrap_or_default(), ["input", "steps", "flo"].into_iter());
+            let nearest = context.nearest(
+                names.first().copied().unwrap_or_default(),
+                ["input", "steps", "flo"].into_iter(),
+            );
             let finding = wrong("expected it to begin with `$.input`, `$.steps` or `$.flo`");
             return Err(context.error(finding.suggest(nearest)));
         }
@@ -41,7 +49,10 @@ pub(super) fn read(text: &str, span: Span, context: &mut Context<'_>) -> Result<
     if !has_fields && segments.len() > used {
         return Err(context.error(wrong(&format!("nothing can follow `{}`", names[used - 1]))));
     }
-    Ok(Path { root, segments: segments.into_iter().skip(used).collect() })
+    Ok(Path {
+        root,
+        segments: segments.into_iter().skip(used).collect(),
+    })
 }
 
 fn step_index(
@@ -69,18 +80,30 @@ pub(super) fn segments(text: &str) -> Result<Vec<Segment>, String> {
     for (position, piece) in text.split('.').enumerate() {
         let (name, mut rest) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
         if name.is_empty() {
-            return Err(format!("expected a field name at position {} of it", position + 1));
+            return Err(format!(
+                "expected a field name at position {} of it",
+                position + 1
+            ));
         }
         if let Some(character) = name.chars().find(|c| is_forbidden(*c)) {
-            return Err(format!("expected a field name, but {} holds {character:?}", quote(name)));
+            return Err(format!(
+                "expected a field name, but {} holds {character:?}",
+                quote(name)
+            ));
         }
         segments.push(Segment::Field(name.to_owned()));
         while !rest.is_empty() {
             let index = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-            let (index, after) = index.ok_or_else(|| format!("expected `[index]`, but found {}", quote(rest)))?;
+            let (index, after) =
+                index.ok_or_else(|| format!("expected `[index]`, but found {}", quote(rest)))?;
             let is_digits = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
             let number = index.parse().ok().filter(|_| is_digits);
-            let number = number.ok_or_else(|| format!("expected a whole number in `[]`, but found {}", quote(index)))?;
+            let number = number.ok_or_else(|| {
+                format!(
+                    "expected a whole number in `[]`, but found {}",
+                    quote(index)
+                )
+            })?;
             segments.push(Segment::Index(number));
             rest = after;
         }
@@ -112,19 +135,34 @@ mod tests {
 
     #[test]
     fn fields_and_indexes_are_told_apart() {
-        assert_eq!(shown("input.items[0][12].price-net"), ".input.items[0][12].price-net");
+        assert_eq!(
+            shown("input.items[0][12].price-net"),
+            ".input.items[0][12].price-net"
+        );
         assert_eq!(shown("input.größe"), ".input.größe");
     }
 
     #[test]
     fn what_is_no_path_is_explained() {
-        assert_eq!(shown("input..a"), "expected a field name at position 2 of it");
+        assert_eq!(
+            shown("input..a"),
+            "expected a field name at position 2 of it"
+        );
         assert_eq!(shown("input."), "expected a field name at position 2 of it");
-        assert_eq!(shown("input.a[x]"), "expected a whole number in `[]`, but found \"x\"");
+        assert_eq!(
+            shown("input.a[x]"),
+            "expected a whole number in `[]`, but found \"x\""
+        );
         assert_eq!(shown("input.a[1"), "expected `[index]`, but found \"[1\"");
         assert_eq!(shown("input.a[1]b"), "expected `[index]`, but found \"b\"");
-        assert_eq!(shown("input.a[4294967296]"), "expected a whole number in `[]`, but found \"4294967296\"");
-        assert_eq!(shown("50 discount"), "expected a field name, but \"50 discount\" holds ' '");
+        assert_eq!(
+            shown("input.a[4294967296]"),
+            "expected a whole number in `[]`, but found \"4294967296\""
+        );
+        assert_eq!(
+            shown("50 discount"),
+            "expected a field name, but \"50 discount\" holds ' '"
+        );
         assert_eq!(shown(""), "expected a field name at position 1 of it");
     }
 }

@@ -8,19 +8,29 @@ use crate::{
 use flotilla_engine::definition::{Part, Path, Template};
 
 /// Reads a mapping: a YAML mapping or list, the JSON text of one, or a single path.
-pub(super) fn read<'doc>(field: &Field<'doc>, context: &mut Context<'doc>) -> Result<Template, Reported> {
-    if let Kind::String(text) = &field.node.kind {
-        if path::is_path(text) {
-            let path = path::read(text, field.span(), context)?;
-            return Ok(Template { parts: vec![Part::Path(path)] });
-        }
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Template, Reported> {
+    if let Kind::String(text) = &field.node.kind
+        && path::is_path(text)
+    {
+        let path = path::read(text, field.span(), context)?;
+        return Ok(Template {
+            parts: vec![Part::Path(path)],
+        });
     }
     let node = field.json(context)?;
     if !matches!(node.kind, Kind::Mapping(_) | Kind::Sequence(_)) {
         let finding = field.mismatch_finding(Code::E100, "a mapping, its JSON text or a path");
         return Err(context.error(finding.hint("a path begins with `$.`")));
     }
-    let mut builder = Builder { context, parts: Vec::new(), literal: String::new(), result: Ok(()) };
+    let mut builder = Builder {
+        context,
+        parts: Vec::new(),
+        literal: String::new(),
+        result: Ok(()),
+    };
     write(&node, &mut builder);
     builder.finish()
 }
@@ -41,7 +51,8 @@ impl Builder<'_, '_> {
 
     fn end_literal(&mut self) {
         if !self.literal.is_empty() {
-            self.parts.push(Part::Literal(std::mem::take(&mut self.literal)));
+            self.parts
+                .push(Part::Literal(std::mem::take(&mut self.literal)));
         }
     }
 

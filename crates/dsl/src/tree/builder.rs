@@ -22,18 +22,32 @@ pub(super) fn build(text: &str) -> Tree {
         };
         if let Err(finding) = result {
             builder.findings.push(finding);
-            return Tree { root: None, findings: builder.findings };
+            return Tree {
+                root: None,
+                findings: builder.findings,
+            };
         }
     }
     if builder.root.is_none() && builder.findings.is_empty() {
-        return Tree::refused(Finding::new(Code::E100, Span::START, "expected a definition, but the document is empty"));
+        return Tree::refused(Finding::new(
+            Code::E100,
+            Span::START,
+            "expected a definition, but the document is empty",
+        ));
     }
-    Tree { root: builder.root, findings: builder.findings }
+    Tree {
+        root: builder.root,
+        findings: builder.findings,
+    }
 }
 
 fn place(span: &saphyr_parser::Span) -> Span {
     let is_one_line = span.start.line() == span.end.line();
-    let length = if is_one_line { span.end.col().saturating_sub(span.start.col()) } else { 1 };
+    let length = if is_one_line {
+        span.end.col().saturating_sub(span.start.col())
+    } else {
+        1
+    };
     Span::new(span.start.line(), span.start.col() + 1, length)
 }
 
@@ -46,7 +60,11 @@ fn scan_failure(error: &ScanError) -> Finding {
 }
 
 fn too_deep(span: Span) -> Finding {
-    Finding::new(Code::E100, span, format!("expected at most {NESTING_MAX} levels of nesting, but here is one more"))
+    Finding::new(
+        Code::E100,
+        span,
+        format!("expected at most {NESTING_MAX} levels of nesting, but here is one more"),
+    )
 }
 
 /// A finished node, with what it counts for.
@@ -70,7 +88,11 @@ struct Open {
 
 enum Content {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, lines: BTreeMap<Rc<str>, u32>, key: Option<(Rc<str>, Span)> },
+    Mapping {
+        entries: Vec<Entry>,
+        lines: BTreeMap<Rc<str>, u32>,
+        key: Option<(Rc<str>, Span)>,
+    },
 }
 
 #[derive(Default)]
@@ -107,7 +129,11 @@ impl Builder {
             }
             Event::MappingStart(anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span);
-                let content = Content::Mapping { entries: Vec::new(), lines: BTreeMap::new(), key: None };
+                let content = Content::Mapping {
+                    entries: Vec::new(),
+                    lines: BTreeMap::new(),
+                    key: None,
+                };
                 self.begin(content, anchor, span)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
@@ -118,28 +144,51 @@ impl Builder {
 
     fn refuse_tag(&mut self, is_tagged: bool, span: Span) {
         if is_tagged {
-            let finding = Finding::new(Code::E100, span, "expected a value without a YAML tag, but it has one");
-            self.findings.push(finding.hint("remove the tag; quote a value to make it a string"));
+            let finding = Finding::new(
+                Code::E100,
+                span,
+                "expected a value without a YAML tag, but it has one",
+            );
+            self.findings
+                .push(finding.hint("remove the tag; quote a value to make it a string"));
         }
     }
 
-    fn scalar(&mut self, (text, style): (&str, ScalarStyle), anchor: usize, span: Span) -> Result<(), Finding> {
+    fn scalar(
+        &mut self,
+        (text, style): (&str, ScalarStyle),
+        anchor: usize,
+        span: Span,
+    ) -> Result<(), Finding> {
         let kind = if style == ScalarStyle::Plain && !self.is_key_expected() {
             scalar::resolve(text).unwrap_or_else(|()| {
-                let message = format!("expected a number that JSON can write, but it is {}", quote(text));
-                self.findings.push(Finding::new(Code::E100, span, message).hint("quote it to make it a string"));
+                let message = format!(
+                    "expected a number that JSON can write, but it is {}",
+                    quote(text)
+                );
+                self.findings.push(
+                    Finding::new(Code::E100, span, message).hint("quote it to make it a string"),
+                );
                 Kind::Null
             })
         } else {
             Kind::String(text.into())
         };
-        let built = Built { node: Node { span, kind }, weight: NODE_BYTES + text.len(), height: 0 };
+        let built = Built {
+            node: Node { span, kind },
+            weight: NODE_BYTES + text.len(),
+            height: 0,
+        };
         self.add(built, anchor)
     }
 
     fn begin(&mut self, content: Content, anchor: usize, span: Span) -> Result<(), Finding> {
         if self.is_key_expected() {
-            return Err(Finding::new(Code::E100, span, "expected a key, but here is a mapping or list"));
+            return Err(Finding::new(
+                Code::E100,
+                span,
+                "expected a key, but here is a mapping or list",
+            ));
         }
         if self.open.len() == NESTING_MAX {
             return Err(too_deep(span));
@@ -147,31 +196,59 @@ impl Builder {
         if anchor > 0 {
             self.unfinished.insert(anchor);
         }
-        self.open.push(Open { span, anchor, weight: NODE_BYTES, height: 1, content });
+        self.open.push(Open {
+            span,
+            anchor,
+            weight: NODE_BYTES,
+            height: 1,
+            content,
+        });
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), Finding> {
-        let Some(open) = self.open.pop() else { return Ok(()) };
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
         let kind = match open.content {
             Content::Sequence(items) => Kind::Sequence(items.into()),
             Content::Mapping { entries, .. } => Kind::Mapping(entries.into()),
         };
         self.unfinished.remove(&open.anchor);
-        let node = Node { span: open.span, kind };
-        self.add(Built { node, weight: open.weight, height: open.height }, open.anchor)
+        let node = Node {
+            span: open.span,
+            kind,
+        };
+        self.add(
+            Built {
+                node,
+                weight: open.weight,
+                height: open.height,
+            },
+            open.anchor,
+        )
     }
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Finding> {
         if self.unfinished.contains(&anchor) {
-            return Err(Finding::new(Code::E100, span, "expected an alias to a finished value, but it is inside that value"));
+            return Err(Finding::new(
+                Code::E100,
+                span,
+                "expected an alias to a finished value, but it is inside that value",
+            ));
         }
         let Some(mut built) = self.anchors.get(&anchor).cloned() else {
-            return Err(Finding::new(Code::E100, span, "expected an alias to an anchor above it, but there is none"));
+            return Err(Finding::new(
+                Code::E100,
+                span,
+                "expected an alias to an anchor above it, but there is none",
+            ));
         };
         self.expansion = self.expansion.saturating_add(built.weight);
         if self.expansion > EXPANSION_BYTES_MAX {
-            let message = format!("expected aliases to expand to at most {EXPANSION_BYTES_MAX} bytes, but here they pass that");
+            let message = format!(
+                "expected aliases to expand to at most {EXPANSION_BYTES_MAX} bytes, but here they pass that"
+            );
             return Err(Finding::new(Code::E100, span, message));
         }
         if self.open.len() + built.height > NESTING_MAX {
@@ -195,13 +272,24 @@ impl Builder {
         open.height = open.height.max(built.height + 1);
         match &mut open.content {
             Content::Sequence(items) => items.push(built.node),
-            Content::Mapping { entries, lines, key } => match key.take() {
+            Content::Mapping {
+                entries,
+                lines,
+                key,
+            } => match key.take() {
                 None => *key = Some((key_text(&built.node)?, built.node.span)),
                 Some((key, key_span)) => match lines.get(&key) {
-                    Some(first) => self.findings.push(duplicate(&top_key, &key, (key_span, *first))),
+                    Some(first) => {
+                        self.findings
+                            .push(duplicate(&top_key, &key, (key_span, *first)))
+                    }
                     None => {
                         lines.insert(Rc::clone(&key), key_span.line);
-                        entries.push(Entry { key, key_span, value: built.node });
+                        entries.push(Entry {
+                            key,
+                            key_span,
+                            value: built.node,
+                        });
                     }
                 },
             },
@@ -210,13 +298,29 @@ impl Builder {
     }
 
     fn is_key_expected(&self) -> bool {
-        matches!(self.open.last(), Some(Open { content: Content::Mapping { key: None, .. }, .. }))
+        matches!(
+            self.open.last(),
+            Some(Open {
+                content: Content::Mapping { key: None, .. },
+                ..
+            })
+        )
     }
 
     /// The top-level key whose value is the innermost open mapping.
     fn top_key(&self) -> Option<Rc<str>> {
         match self.open.as_slice() {
-            [Open { content: Content::Mapping { key: Some((key, _)), .. }, .. }, _] => Some(Rc::clone(key)),
+            [
+                Open {
+                    content:
+                        Content::Mapping {
+                            key: Some((key, _)),
+                            ..
+                        },
+                    ..
+                },
+                _,
+            ] => Some(Rc::clone(key)),
             _ => None,
         }
     }
@@ -225,7 +329,11 @@ impl Builder {
 fn key_text(node: &Node) -> Result<Rc<str>, Finding> {
     match &node.kind {
         Kind::String(text) if !text.is_empty() => Ok(Rc::clone(text)),
-        _ => Err(Finding::new(Code::E100, node.span, format!("expected a key, but it is {}", node.describe()))),
+        _ => Err(Finding::new(
+            Code::E100,
+            node.span,
+            format!("expected a key, but it is {}", node.describe()),
+        )),
     }
 }
 

@@ -4,29 +4,52 @@
 //! and each piece its place.
 
 use super::{Entry, Kind, NESTING_MAX, Node, locator::Locator};
-use crate::quote::quote;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use crate::{Span, quote::quote};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt};
 
 /// Why a text is not the JSON that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct JsonInvalid(String);
-
-impl From<serde_json::Error> for JsonInvalid {
-    fn from(error: serde_json::Error) -> Self {
-        Self(error.to_string())
-    }
+#[error("{message}")]
+pub(crate) struct JsonInvalid {
+    pub(crate) message: String,
+    pub(crate) span: Span,
 }
 
 /// Reads one JSON value.
 ///
 /// # Errors
 /// When it is none, nests past 64 levels, repeats a key or holds a number that is out of range.
-pub(crate) fn read(text: &str, locator: Locator<'_>) -> Result<Node, JsonInvalid> {
-    let raw: &RawValue = serde_json::from_str(text)?;
-    Reader { text, locator }.node(raw, 0)
+pub(crate) fn read(text: &str, mut locator: Locator<'_>) -> Result<Node, JsonInvalid> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(raw) => Reader { text, locator }.node(raw, 0),
+        Err(error) => {
+            let lines = text
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1));
+            let offset = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+            Err(invalid(locator.span(offset, 1))(error))
+        }
+    }
+}
+
+/// Whether the text is JSON at all.
+pub(super) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn invalid(span: Span) -> impl Fn(serde_json::Error) -> JsonInvalid {
+    move |error| {
+        // The decoder counts from the start of its piece: the span says where that is.
+        let message = error.to_string();
+        let message = message
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        JsonInvalid { message, span }
+    }
 }
 
 struct Reader<'text> {
@@ -38,57 +61,76 @@ impl<'text> Reader<'text> {
     /// Recurses, at most to [`NESTING_MAX`].
     fn node(&mut self, raw: &'text RawValue, depth: usize) -> Result<Node, JsonInvalid> {
         let piece = raw.get();
-        let offset = self.offset_of(piece);
-        match piece.as_bytes().first() {
-            Some(b'{' | b'[') if depth == NESTING_MAX => {
-                Err(JsonInvalid(format!("it nests deeper than {NESTING_MAX} levels")))
-            }
-            Some(b'{') => {
-                let span = self.locator.span(offset, 1);
-                let entries = self.entries(piece, depth)?;
-                Ok(Node { span, kind: Kind::Mapping(entries.into()) })
-            }
-            Some(b'[') => {
-                let span = self.locator.span(offset, 1);
-                let items: Vec<&'text RawValue> = serde_json::from_str(piece)?;
-                let nodes: Result<Vec<Node>, _> =
-                    items.into_iter().map(|item| self.node(item, depth + 1)).collect();
-                Ok(Node { span, kind: Kind::Sequence(nodes?.into()) })
-            }
-            _ => Ok(Node { span: self.locator.span(offset, piece.len()), kind: scalar(piece)? }),
+        let is_block = piece.starts_with(['{', '[']);
+        let length = if is_block { 1 } else { piece.len() };
+        let span = self.locator.span(self.offset_of(piece), length);
+        if is_block && depth == NESTING_MAX {
+            let message = format!("it nests deeper than {NESTING_MAX} levels");
+            return Err(JsonInvalid { message, span });
         }
+        let kind = match piece.as_bytes().first() {
+            Some(b'{') => Kind::Mapping(self.entries(piece, (span, depth))?.into()),
+            Some(b'[') => {
+                let items: Vec<&'text RawValue> =
+                    serde_json::from_str(piece).map_err(invalid(span))?;
+                let nodes: Result<Vec<Node>, _> = items
+                    .into_iter()
+                    .map(|item| self.node(item, depth + 1))
+                    .collect();
+                Kind::Sequence(nodes?.into())
+            }
+            _ => scalar(piece).map_err(invalid(span))?,
+        };
+        Ok(Node { span, kind })
     }
 
-    fn entries(&mut self, piece: &'text str, depth: usize) -> Result<Vec<Entry>, JsonInvalid> {
-        let RawEntries(raw_entries) = serde_json::from_str(piece)?;
+    fn entries(
+        &mut self,
+        piece: &'text str,
+        (span, depth): (Span, usize),
+    ) -> Result<Vec<Entry>, JsonInvalid> {
+        let RawEntries(raw_entries) = serde_json::from_str(piece).map_err(invalid(span))?;
         let mut keys = BTreeSet::new();
         let mut entries = Vec::with_capacity(raw_entries.len());
         // Keys are decoded without their place: each is the first string after the value before.
         let mut value_end = self.offset_of(piece) + 1;
         for (key, raw) in raw_entries {
-            if !keys.insert(key.clone()) {
-                return Err(JsonInvalid(format!("duplicate key {}", quote(&key))));
-            }
             let value_start = self.offset_of(raw.get());
             let between = self.text.get(value_end..value_start).unwrap_or_default();
             let key_start = value_end + between.find('"').unwrap_or_default();
-            let key_length = between.rfind('"').map_or(1, |end| value_end + end + 1 - key_start);
+            let key_length = between
+                .rfind('"')
+                .map_or(1, |end| value_end + end + 1 - key_start);
             value_end = value_start + raw.get().len();
 
             let key_span = self.locator.span(key_start, key_length);
+            if !keys.insert(key.clone()) {
+                let message = format!("duplicate key {}", quote(&key));
+                return Err(JsonInvalid {
+                    message,
+                    span: key_span,
+                });
+            }
             let value = self.node(raw, depth + 1)?;
-            entries.push(Entry { key: key.into(), key_span, value });
+            entries.push(Entry {
+                key: key.into(),
+                key_span,
+                value,
+            });
         }
         Ok(entries)
     }
 
     /// Where a piece of the text begins in it.
     fn offset_of(&self, piece: &str) -> usize {
-        piece.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+        piece
+            .as_ptr()
+            .addr()
+            .saturating_sub(self.text.as_ptr().addr())
     }
 }
 
-fn scalar(piece: &str) -> Result<Kind, JsonInvalid> {
+fn scalar(piece: &str) -> Result<Kind, serde_json::Error> {
     Ok(match piece.as_bytes().first() {
         Some(b'n') => Kind::Null,
         Some(b't') => Kind::Bool(true),
@@ -134,7 +176,9 @@ mod tests {
     use crate::tree::compact;
 
     fn round_trip(text: &str) -> Result<String, String> {
-        read(text, Locator::new(text)).map(|node| compact(&node)).map_err(|error| error.to_string())
+        read(text, Locator::new(text))
+            .map(|node| compact(&node))
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -157,15 +201,19 @@ mod tests {
     #[test]
     fn every_node_knows_its_place() {
         let text = "{\n  \"a\": {\"ü\": true,\n \"c\":\"xyz\"}}";
-        let Ok(Node { kind: Kind::Mapping(root), .. }) = read(text, Locator::new(text)) else {
+        let Ok(Node {
+            kind: Kind::Mapping(root),
+            ..
+        }) = read(text, Locator::new(text))
+        else {
             panic!("expected a mapping")
         };
         assert_eq!(root[0].key_span, Span::new(2, 3, 3));
-        let Kind::Mapping(inner) = &root[0].value.kind else { panic!("expected a mapping") };
+        let Kind::Mapping(inner) = &root[0].value.kind else {
+            panic!("expected a mapping")
+        };
         assert_eq!(inner[0].value.span, Span::new(2, 14, 4));
         assert_eq!(inner[1].key_span, Span::new(3, 2, 3));
         assert_eq!(inner[1].value.span, Span::new(3, 6, 5));
     }
-
-    use crate::Span;
 }

@@ -16,7 +16,13 @@ pub(crate) struct Locator<'text> {
 impl<'text> Locator<'text> {
     /// Places in a whole document.
     pub(super) fn new(text: &'text str) -> Self {
-        Self { text, offset: 0, line: 1, column: 1, fixed: None }
+        Self {
+            text,
+            offset: 0,
+            line: 1,
+            column: 1,
+            fixed: None,
+        }
     }
 
     /// Places in a text that a scalar at `span` holds.
@@ -31,7 +37,13 @@ impl<'text> Locator<'text> {
             _ => (0, Some(span)),
         };
         let number = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
-        Self { text, offset: 0, line: number(span.line), column: number(span.column) + quotes, fixed }
+        Self {
+            text,
+            offset: 0,
+            line: number(span.line),
+            column: number(span.column) + quotes,
+            fixed,
+        }
     }
 
     /// The place of the `length` bytes at `offset`, which is not before the last one asked for.
@@ -40,7 +52,12 @@ impl<'text> Locator<'text> {
             return span;
         }
         let offset = offset.min(self.text.len());
-        let mut before = self.text.get(self.offset..offset).unwrap_or_default().chars().peekable();
+        let mut before = self
+            .text
+            .get(self.offset..offset)
+            .unwrap_or_default()
+            .chars()
+            .peekable();
         while let Some(character) = before.next() {
             let is_break = character == '\n' || (character == '\r' && before.peek() != Some(&'\n'));
             if is_break {
@@ -51,7 +68,10 @@ impl<'text> Locator<'text> {
             }
         }
         self.offset = self.offset.max(offset);
-        let own = self.text.get(offset..offset.saturating_add(length)).unwrap_or_default();
+        let own = self
+            .text
+            .get(offset..offset.saturating_add(length))
+            .unwrap_or_default();
         let own_line = own.split(['\n', '\r']).next().unwrap_or_default();
         Span::new(self.line, self.column, own_line.chars().count())
     }

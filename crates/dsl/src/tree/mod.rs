@@ -36,7 +36,10 @@ pub(crate) struct Tree {
 
 impl Tree {
     fn refused(finding: Finding) -> Self {
-        Self { root: None, findings: vec![finding] }
+        Self {
+            root: None,
+            findings: vec![finding],
+        }
     }
 }
 
@@ -50,27 +53,32 @@ pub(crate) fn build(text: &str) -> Tree {
         );
         return Tree::refused(Finding::new(Code::E100, Span::START, message));
     }
-    let is_forbidden = |character: char| character.is_control() && !"\t\r\n\u{85}".contains(character);
+    let is_forbidden =
+        |character: char| character.is_control() && !"\t\r\n\u{85}".contains(character);
     if let Some((offset, character)) = text.char_indices().find(|(_, c)| is_forbidden(*c)) {
         let span = Locator::new(text).span(offset, 1);
-        let message = format!("expected text, but found the control character U+{:04X}", u32::from(character));
+        let message = format!(
+            "expected text, but found the control character U+{:04X}",
+            u32::from(character)
+        );
         return Tree::refused(Finding::new(Code::E100, span, message));
     }
-    let mut tree = builder::build(text);
-    if tree.root.is_none() {
-        // Strict JSON is not quite a subset of YAML: escaped surrogate pairs are JSON only.
-        if let Some(root) = json_document(text) {
-            tree = Tree { root: Some(root), findings: Vec::new() };
-        }
-    }
-    tree
+    let tree = builder::build(text);
+    // Strict JSON is not quite a subset of YAML: escaped surrogate pairs are JSON only.
+    let is_json = tree.root.is_none() && text.trim_start().starts_with('{') && json::is_json(text);
+    if is_json { json_document(text) } else { tree }
 }
 
-fn json_document(text: &str) -> Option<Node> {
-    if !text.trim_start().starts_with('{') {
-        return None;
+fn json_document(text: &str) -> Tree {
+    match read_json(text, Locator::new(text)) {
+        Ok(root) => Tree {
+            root: Some(root),
+            findings: Vec::new(),
+        },
+        Err(JsonInvalid { message, span }) => {
+            Tree::refused(Finding::new(Code::E100, span, message))
+        }
     }
-    read_json(text, Locator::new(text)).ok()
 }
 
 /// Reads the JSON text that a string node holds.

@@ -46,4 +46,22 @@ impl Node {
             Kind::Mapping(_) => "a mapping".to_owned(),
         }
     }
+
+    /// The part that a JSON pointer names.
+    pub(crate) fn at_pointer(&self, pointer: &str) -> Option<&Self> {
+        pointer
+            .split('/')
+            .skip(1)
+            .try_fold(self, |node, token| match &node.kind {
+                Kind::Mapping(entries) => {
+                    let key = token.replace("~1", "/").replace("~0", "~");
+                    entries
+                        .iter()
+                        .find(|entry| *entry.key == *key)
+                        .map(|entry| &entry.value)
+                }
+                Kind::Sequence(items) => items.get(token.parse::<usize>().ok()?),
+                _ => None,
+            })
+    }
 }

@@ -65,11 +65,11 @@ pub struct RetryPolicy {
 /// A step's `poll` block (W14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollPolicy {
-    /// The wait before the first poll's back-off starts, in milliseconds.
+    /// The wait before the first poll, in milliseconds.
     pub initial_delay_ms: u64,
     /// Polls at most, the first invocation not counted; 1–1000.
     pub max_attempts: u32,
-    /// The wait between polls.
+    /// The wait before each poll after the first.
     pub backoff: Backoff,
 }
 

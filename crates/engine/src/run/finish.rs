@@ -174,6 +174,10 @@ fn tell_parent(
     child_number: RunNumber,
     link: ParentLink,
 ) -> Outcome<()> {
+    // A quarantined parent is told nothing: its turn would panic in its child's (design rule 10).
+    if turn.is_quarantined(link.run) {
+        return Ok(());
+    }
     let mut parent = load(turn, link.run)?;
     let child = load(turn, child_number)?;
     let Some(active) = parent.activation(link.activation).cloned() else {

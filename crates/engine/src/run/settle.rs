@@ -125,7 +125,7 @@ fn schedule_retry(
     Ok(())
 }
 
-/// The first poll comes after `initialDelay` + base×f(0), each next one after base×f(k) (W14).
+/// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
 fn schedule_poll(
     turn: &mut Turn<'_, '_>,
     (number, mut run): (RunNumber, RunRecord),
@@ -133,16 +133,11 @@ fn schedule_poll(
     poll: &PollPolicy,
 ) -> Outcome<()> {
     let random = turn.random();
-    let backoff_ms = poll.backoff.delay_ms(active.polls_count, random);
-    let initial_ms = if active.polls_count == 0 {
-        poll.initial_delay_ms
-    } else {
-        0
+    let delay_ms = match active.polls_count.checked_sub(1) {
+        None => poll.initial_delay_ms,
+        Some(k) => poll.backoff.delay_ms(k, random),
     };
-    let due_ms = turn
-        .now_ms()
-        .saturating_add(initial_ms)
-        .saturating_add(backoff_ms);
+    let due_ms = turn.now_ms().saturating_add(delay_ms);
     let polls_count = active.polls_count + 1;
     let kind = EventKind::PollScheduled {
         poll: polls_count,

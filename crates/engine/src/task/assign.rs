@@ -45,7 +45,7 @@ impl AssignTasks {
     /// Ready tasks that some offer could take by its labels, at most as many as there are slots.
     fn candidates(
         &self,
-        turn: &Turn<'_, '_>,
+        turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
     ) -> Result<Vec<ActionRunNumber>, StoreError> {
         let offers: Vec<(&Offer, u32)> = turn
@@ -62,7 +62,7 @@ impl AssignTasks {
         if wanted == 0 {
             return Ok(numbers);
         }
-        turn.visit::<Ready>(&(namespace.clone(), self.action.clone()), |key, ready| {
+        turn.visit_ready(&(namespace.clone(), self.action.clone()), |key, ready| {
             if offers
                 .iter()
                 .any(|(offer, _)| has_labels(offer, &ready.labels))

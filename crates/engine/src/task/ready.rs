@@ -9,6 +9,7 @@ use crate::tables::{
     ActionRunRecord, ActionRunStatus, ActionRuns, Ready, ReadyRecord, Table, TimerKey, TimerKind,
 };
 use crate::turn::{Outcome, Turn};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Makes a pending action run's task ready.
@@ -16,7 +17,11 @@ pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Ou
     let record = load(turn, number)?;
     // Older tasks of the action go first: an offer is taken at once only when none wait.
     let queue = (record.namespace.clone(), record.action.clone());
-    let is_first = turn.list::<Ready>(&queue, 1)?.is_empty();
+    let mut is_first = true;
+    turn.visit_ready(&queue, |_, _| {
+        is_first = false;
+        ControlFlow::Break(())
+    })?;
     if is_first && let Some(position) = fitting_offer(turn, &record)? {
         return assign(turn, number, position);
     }

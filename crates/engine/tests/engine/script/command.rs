@@ -246,13 +246,14 @@ fn processes(actions: Option<String>) -> Vec<Process> {
         .collect()
 }
 
-/// `arun-1` is the token handed out last, `arun-1#1` the first one, `arun-1#0` one never given.
+/// `arun-1` is the token handed out last, `arun-1#1` the first one, `arun-1#0` one never given;
+/// `wfrun-1` is that of the action which the run waits for.
 fn token(world: &World, text: &str) -> TaskToken {
     let (id, which) = match text.split_once('#') {
         Some((id, which)) => (id, Some(which.parse().expect("the token's position"))),
         None => (text, None),
     };
-    let number = ActionRunNumber::from_id(id).expect("an action run's id");
+    let number = ActionRunNumber::from_id(id).unwrap_or_else(|| world.awaited_action(id));
     let known = world.tokens.get(&number).map_or(&[][..], Vec::as_slice);
     let position: usize = which.unwrap_or(known.len());
     let forged = TaskToken {
@@ -283,6 +284,8 @@ fn key(line: &mut Line) -> Option<IdempotencyKey> {
     Some(IdempotencyKey::new(key).expect("an idempotency key"))
 }
 
+/// JSON as written; `LARGE` in it stands for 600,000 letters.
 fn json(line: &mut Line) -> Json {
-    Json::from_checked(line.next().unwrap_or_else(|| "{}".to_owned()))
+    let text = line.next().unwrap_or_else(|| "{}".to_owned());
+    Json::from_checked(text.replace("LARGE", &"x".repeat(600_000)))
 }

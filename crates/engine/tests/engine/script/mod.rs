@@ -7,7 +7,9 @@
 
 mod command;
 mod definition;
+mod event;
 mod line;
+mod question;
 mod show;
 mod world;
 
@@ -37,7 +39,9 @@ fn run(script: &str) -> String {
             None => paragraph.to_owned(),
             Some((input, _)) => {
                 let output = answer(&mut world, input);
-                format!("{input}{SEPARATOR}\n{output}").trim_end().to_owned()
+                format!("{input}{SEPARATOR}\n{output}")
+                    .trim_end()
+                    .to_owned()
             }
         }
     });

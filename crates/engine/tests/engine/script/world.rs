@@ -1,13 +1,13 @@
 //! A replica that a script drives.
 
 use super::line::Line;
-use super::{command, show};
+use super::{command, question, show};
 use crate::invariants;
 use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+    ActivationState, Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -60,9 +60,9 @@ impl World {
             if self.set(&line, &mut out) {
                 continue;
             }
-            if let Some(answer) = show::answer(self, &line) {
+            if question::is_question(&line) {
                 self.apply_shown(std::mem::take(&mut commands), &mut out);
-                out.push_str(&answer);
+                out.push_str(&question::answer(self, &line));
             } else {
                 commands.extend(command::parse(self, &line));
             }
@@ -98,6 +98,19 @@ impl World {
         let mut runs = self.rows::<Runs>().into_iter();
         let found = runs.find(|(_, run)| run.id.as_str() == id);
         found.unwrap_or_else(|| panic!("there is no run {id}")).0
+    }
+
+    /// The action run that the run `id` waits for.
+    pub(super) fn awaited_action(&self, id: &str) -> ActionRunNumber {
+        let run = self
+            .read::<Runs>(&self.run_number(id))
+            .expect("the run exists");
+        let mut active = run.active.iter();
+        let awaited = active.find_map(|active| match active.state {
+            ActivationState::Action(action_run) => Some(action_run),
+            _ => None,
+        });
+        awaited.unwrap_or_else(|| panic!("{id} waits for no action"))
     }
 
     /// One record.
@@ -165,7 +178,7 @@ impl World {
             out.push_str(&show::progress(self, number, &run, first));
         }
         for effect in &applied.effects {
-            out.push_str(&show::effect(effect));
+            out.push_str(&show::effect(self, effect));
         }
     }
 

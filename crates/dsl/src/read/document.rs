@@ -1,0 +1,217 @@
+//! The top level of a definition.
+
+use super::{
+    Context, Field, Fields, Reported, attributes,
+    graph::{self, Outline},
+    metadata::{self, Metadata},
+    names::{self, START},
+    plan, schedule, step, template, terminals, trigger,
+};
+use crate::{
+    Code, Finding,
+    tree::{Kind, Node},
+};
+use flotilla_engine::{
+    definition::{Definition, Step},
+    ids::StepName,
+    limits,
+};
+
+/// Reads the whole document.
+pub(super) fn read<'doc>(
+    root: &'doc Node,
+    context: &mut Context<'doc>,
+) -> Result<Definition, Reported> {
+    let mut fields = Fields::root(root, context)?;
+    let metadata = metadata::read(&mut fields, context);
+    let blocks = Blocks::take(&mut fields, context);
+    let known = fields.finish(context);
+
+    let steps = entries(blocks.steps, context);
+    let terminals = entries(blocks.terminals, context);
+    let plans = entries(blocks.plans, context);
+    let step_fields = within_limit(steps.as_deref().unwrap_or_default(), context)?;
+    let terminal_fields = within_limit(terminals.as_deref().unwrap_or_default(), context)?;
+    let plan_fields = within_limit(plans.as_deref().unwrap_or_default(), context)?;
+    // All names are noted before anything that may refer to them is read.
+    let step_names = names::collect_steps(step_fields, context);
+    let terminal_names = names::collect_terminals(terminal_fields, context);
+    let plan_names = names::collect_plans(plan_fields, context);
+
+    let plans_read = all(plan_fields, plan_names, |field, name| {
+        plan::read(field, name, context)
+    });
+    let mut outlines = Vec::with_capacity(step_fields.len() + 1);
+    let start_read = start(blocks.start, &mut outlines, context);
+    let steps_read = all(step_fields, step_names, |field, name| {
+        let (step, outline) = step::read(field, name, context);
+        outlines.push(outline);
+        step
+    });
+    graph::check(&outlines, terminal_fields, context);
+    let terminals_read = all(terminal_fields, terminal_names, |field, name| {
+        terminals::read(field, name, context)
+    });
+    let output = optional(blocks.output, context, template::read);
+    let attributes = optional(blocks.attributes, context, attributes::read);
+    let schedule = optional(blocks.schedule, context, schedule::read);
+    let workflow_name = metadata.as_ref().ok().map(|metadata| metadata.name.clone());
+    let trigger = optional(blocks.trigger, context, |field, context| {
+        trigger::read(field, workflow_name.as_ref(), context)
+    });
+    context.references.sort_by_key(|reference| reference.span);
+
+    known
+        .and(steps.map(drop))
+        .and(terminals.map(drop))
+        .and(plans.map(drop))?;
+    let Metadata {
+        name,
+        version,
+        description,
+        namespace,
+        idempotency,
+        retention_ms,
+        input_schema,
+    } = metadata?;
+    let mut steps = vec![start_read?];
+    steps.extend(steps_read?);
+    Ok(Definition {
+        name,
+        version,
+        description,
+        namespace,
+        idempotency,
+        retention_ms,
+        input_schema,
+        output: output?,
+        terminals: terminals_read?,
+        search_attributes: attributes?.unwrap_or_default(),
+        schedule: schedule?,
+        trigger: trigger?,
+        plans: plans_read?,
+        steps,
+    })
+}
+
+/// The blocks of the top level.
+struct Blocks<'doc> {
+    output: Option<Field<'doc>>,
+    terminals: Option<Field<'doc>>,
+    attributes: Option<Field<'doc>>,
+    schedule: Option<Field<'doc>>,
+    trigger: Option<Field<'doc>>,
+    plans: Option<Field<'doc>>,
+    start: Result<Field<'doc>, Reported>,
+    steps: Option<Field<'doc>>,
+}
+
+impl<'doc> Blocks<'doc> {
+    fn take(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Self {
+        Self {
+            output: fields.take("output", context),
+            terminals: fields.take("terminals", context),
+            attributes: fields.take("searchAttributes", context),
+            schedule: fields.take("schedule", context),
+            trigger: fields.take("trigger", context),
+            plans: fields.take("plans", context),
+            start: take_start(fields, context),
+            steps: fields.take("steps", context),
+        }
+    }
+}
+
+fn take_start<'doc>(
+    fields: &mut Fields<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Field<'doc>, Reported> {
+    let Some(field) = fields.take(START, context) else {
+        let finding = Finding::new(
+            Code::E103,
+            fields.span,
+            "expected a start step at the top level, but it is missing",
+        );
+        return Err(context.error(finding.hint("add `start:` with `run:` or `waitForSignal:`")));
+    };
+    let is_empty = match &field.node.kind {
+        Kind::Null => true,
+        Kind::Mapping(entries) => entries.is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        let finding = Finding::new(
+            Code::E103,
+            field.span(),
+            "expected a start step, but it is empty",
+        );
+        return Err(context.error(finding));
+    }
+    Ok(field)
+}
+
+fn start<'doc>(
+    field: Result<Field<'doc>, Reported>,
+    outlines: &mut Vec<Outline<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<Step, Reported> {
+    match field {
+        Ok(field) => {
+            let name = StepName::new(START).expect("`start` is a well-formed step name");
+            let (step, outline) = step::read(&field, Ok(name), context);
+            outlines.push(outline);
+            step
+        }
+        Err(reported) => {
+            outlines.push(Outline::unknown(START));
+            Err(reported)
+        }
+    }
+}
+
+/// The entries of an optional block.
+fn entries<'doc>(
+    field: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<Vec<Field<'doc>>, Reported> {
+    field.map_or(Ok(Vec::new()), |field| field.entries(context))
+}
+
+/// Refuses more steps than a definition can number; what holds for steps holds for the others.
+fn within_limit<'fields, 'doc>(
+    fields: &'fields [Field<'doc>],
+    context: &mut Context<'doc>,
+) -> Result<&'fields [Field<'doc>], Reported> {
+    // The start step is one of them.
+    match fields.get(limits::STEPS_MAX - 1) {
+        None => Ok(fields),
+        Some(first) => {
+            let message = format!(
+                "expected at most {} steps, terminals or plans, but this is one more",
+                limits::STEPS_MAX
+            );
+            Err(context.malformed(first.key_span, message))
+        }
+    }
+}
+
+/// Reads every named field, past those that fail.
+fn all<'doc, N, T>(
+    fields: &[Field<'doc>],
+    names: Vec<Result<N, Reported>>,
+    mut read: impl FnMut(&Field<'doc>, Result<N, Reported>) -> Result<T, Reported>,
+) -> Result<Vec<T>, Reported> {
+    let results: Vec<Result<T, Reported>> = fields
+        .iter()
+        .zip(names)
+        .map(|(field, name)| read(field, name))
+        .collect();
+    results.into_iter().collect()
+}
+
+fn optional<'doc, T>(
+    field: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+    read: impl FnOnce(&Field<'doc>, &mut Context<'doc>) -> Result<T, Reported>,
+) -> Result<Option<T>, Reported> {
+    field.map(|field| read(&field, context)).transpose()
+}

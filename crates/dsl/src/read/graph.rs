@@ -1,0 +1,147 @@
+//! Lints over the whole graph: what is never reached, what never ends (E301–E303).
+
+use super::{Context, Field};
+use crate::{Code, Finding, Span, quote::quote};
+use flotilla_engine::definition::{StepIndex, Target};
+
+/// A step as a node of the graph.
+pub(super) struct Outline<'doc> {
+    pub(super) name: &'doc str,
+    /// Where the step's name stands.
+    pub(super) span: Span,
+    /// Where its transitions and its timeout lead.
+    pub(super) edges: Vec<Target>,
+    /// Whether `edges` are all of them; not so when one could not be read.
+    pub(super) is_complete: bool,
+}
+
+impl<'doc> Outline<'doc> {
+    pub(super) fn new(name: &'doc str, span: Span) -> Self {
+        Self {
+            name,
+            span,
+            edges: Vec::new(),
+            is_complete: true,
+        }
+    }
+
+    /// A step of which nothing is known.
+    pub(super) fn unknown(name: &'doc str) -> Self {
+        Self {
+            is_complete: false,
+            ..Self::new(name, Span::START)
+        }
+    }
+
+    fn next_steps(&self) -> impl Iterator<Item = usize> {
+        self.edges.iter().filter_map(|edge| match edge {
+            Target::Step(index) => Some(index.position()),
+            Target::BuiltIn(_) | Target::Custom(_) => None,
+        })
+    }
+
+    /// Whether a terminal follows it directly, or may do.
+    fn may_end(&self) -> bool {
+        !self.is_complete
+            || self
+                .edges
+                .iter()
+                .any(|edge| !matches!(edge, Target::Step(_)))
+    }
+}
+
+/// Checks the graph; `steps` are in the definition's order, the start step first.
+pub(super) fn check<'doc>(
+    steps: &[Outline<'doc>],
+    terminals: &[Field<'doc>],
+    context: &mut Context<'doc>,
+) {
+    let edges: Vec<Vec<usize>> = steps
+        .iter()
+        .map(|step| step.next_steps().collect())
+        .collect();
+    let is_reached = spread(&edges, [StepIndex::START.position()].into_iter());
+    // Where the start step is unknown nothing would be reached: that says nothing.
+    let is_start_known = steps
+        .first()
+        .is_some_and(|start| start.is_complete || !start.edges.is_empty());
+    if is_start_known {
+        warn_unreached_steps(steps, &is_reached, context);
+        warn_unreached_terminals((steps, &is_reached), terminals, context);
+    }
+
+    let ending = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.may_end())
+        .map(|(position, _)| position);
+    let can_end = spread(&reversed(&edges), ending);
+    for (step, _) in steps.iter().zip(&can_end).filter(|(_, can_end)| !**can_end) {
+        let message = format!("no path leads from step {} to a terminal", quote(step.name));
+        context.warn(Finding::new(Code::E303, step.span, message));
+    }
+}
+
+fn warn_unreached_steps<'doc>(
+    steps: &[Outline<'doc>],
+    is_reached: &[bool],
+    context: &mut Context<'doc>,
+) {
+    for (step, _) in steps
+        .iter()
+        .zip(is_reached)
+        .filter(|(_, is_reached)| !**is_reached)
+    {
+        let message = format!("step {} is not reachable from the start", quote(step.name));
+        context.warn(Finding::new(Code::E301, step.span, message));
+    }
+}
+
+fn warn_unreached_terminals<'doc>(
+    (steps, is_reached): (&[Outline<'doc>], &[bool]),
+    terminals: &[Field<'doc>],
+    context: &mut Context<'doc>,
+) {
+    let mut is_used = vec![false; terminals.len()];
+    for (step, _) in steps
+        .iter()
+        .zip(is_reached)
+        .filter(|(_, is_reached)| **is_reached)
+    {
+        for edge in &step.edges {
+            if let Target::Custom(index) = edge {
+                is_used[index.position()] = true;
+            }
+        }
+    }
+    for (terminal, _) in terminals
+        .iter()
+        .zip(&is_used)
+        .filter(|(_, is_used)| !**is_used)
+    {
+        let message = format!("nothing reaches the terminal {}", quote(terminal.key));
+        context.warn(Finding::new(Code::E302, terminal.key_span, message));
+    }
+}
+
+/// The nodes that can be reached from `from`, those included.
+fn spread(edges: &[Vec<usize>], from: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut is_reached = vec![false; edges.len()];
+    let mut open: Vec<usize> = from.collect();
+    while let Some(node) = open.pop() {
+        if !std::mem::replace(&mut is_reached[node], true) {
+            open.extend(&edges[node]);
+        }
+    }
+    is_reached
+}
+
+fn reversed(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut reversed = vec![Vec::new(); edges.len()];
+    for (from, targets) in edges.iter().enumerate() {
+        for &to in targets {
+            reversed[to].push(from);
+        }
+    }
+    reversed
+}

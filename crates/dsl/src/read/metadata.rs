@@ -1,0 +1,153 @@
+//! The top-level keys that describe the workflow as a whole (W0, W4, W5).
+
+use super::{Bounds, Context, Field, Fields, Reported};
+use crate::{
+    Code, Finding,
+    schema::{InputSchema, SchemaInvalid},
+    tree::{Kind, compact},
+};
+use flotilla_engine::{
+    definition::Idempotency,
+    ids::{Namespace, WorkflowName, WorkflowVersion},
+    limits,
+};
+
+/// The only kind of document there is.
+const KIND: &str = "Workflow";
+
+/// What the top-level keys say.
+pub(super) struct Metadata {
+    pub(super) name: WorkflowName,
+    pub(super) version: WorkflowVersion,
+    pub(super) description: Option<String>,
+    pub(super) namespace: Option<Namespace>,
+    pub(super) idempotency: Idempotency,
+    pub(super) retention_ms: Option<u64>,
+    pub(super) input_schema: Option<String>,
+}
+
+/// Takes and reads the keys.
+pub(super) fn read<'doc>(
+    fields: &mut Fields<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Metadata, Reported> {
+    let kind = kind(fields, context);
+    let name = name(fields, context);
+    let version = filled(fields, ("version", Code::E102), context)
+        .and_then(|(field, _)| field.name(WorkflowVersion::new, context));
+    let description = fields.take("description", context);
+    let description = description
+        .map(|field| field.string(context).map(str::to_owned))
+        .transpose();
+    let namespace = fields.take("namespace", context);
+    let namespace = namespace
+        .map(|field| field.name(Namespace::new, context))
+        .transpose();
+    let idempotency = fields.take("idempotency", context);
+    let idempotency = idempotency
+        .map(|field| field.word(&IDEMPOTENCIES, context))
+        .transpose();
+    let retention = fields.take("retention_ms", context);
+    let retention = retention
+        .map(|field| field.whole(Bounds::duration(1, Code::E100), context))
+        .transpose();
+    let input = fields.take("input", context);
+    let input_schema = input.map(|field| input_schema(&field, context)).transpose();
+    kind?;
+    Ok(Metadata {
+        name: name?,
+        version: version?,
+        description: description?,
+        namespace: namespace?,
+        idempotency: idempotency?.unwrap_or_default(),
+        retention_ms: retention?,
+        input_schema: input_schema?,
+    })
+}
+
+const IDEMPOTENCIES: [(&str, Idempotency); 3] = [
+    ("none", Idempotency::None),
+    ("optional", Idempotency::Optional),
+    ("required", Idempotency::Required),
+];
+
+fn kind<'doc>(fields: &mut Fields<'doc>, context: &mut Context<'doc>) -> Result<(), Reported> {
+    let (field, text) = filled(fields, ("kind", Code::E108), context)?;
+    if text == KIND {
+        return Ok(());
+    }
+    let finding = field.mismatch_finding(Code::E108, &format!("`{KIND}`"));
+    Err(context.error(finding))
+}
+
+fn name<'doc>(
+    fields: &mut Fields<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<WorkflowName, Reported> {
+    let (field, text) = filled(fields, ("name", Code::E101), context)?;
+    if text.len() > limits::NAME_BYTES_MAX {
+        let message = format!(
+            "expected name to be at most {} bytes, but it is {}",
+            limits::NAME_BYTES_MAX,
+            text.len()
+        );
+        return Err(context.error(Finding::new(Code::E101, field.span(), message)));
+    }
+    field.name(WorkflowName::new, context)
+}
+
+/// A string that must be there and not empty, with the code to report when it is not.
+fn filled<'doc>(
+    fields: &mut Fields<'doc>,
+    (key, code): (&'static str, Code),
+    context: &mut Context<'doc>,
+) -> Result<(Field<'doc>, &'doc str), Reported> {
+    let Some(field) = fields.take(key, context) else {
+        let message = format!("expected a {key} at the top level, but it is missing");
+        let finding = Finding::new(code, fields.span, message);
+        let finding = if key == "kind" {
+            finding.hint(format!("add `kind: {KIND}`"))
+        } else {
+            finding
+        };
+        return Err(context.error(finding));
+    };
+    let is_empty = match &field.node.kind {
+        Kind::Null => true,
+        Kind::String(text) => text.is_empty(),
+        _ => false,
+    };
+    if is_empty {
+        let message = format!("expected a {key} at the top level, but it is empty");
+        return Err(context.error(Finding::new(code, field.span(), message)));
+    }
+    let text = field.string(context)?;
+    Ok((field, text))
+}
+
+/// The `input` block: a JSON Schema, kept as compact JSON text (W4).
+fn input_schema<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<String, Reported> {
+    let node = field.json(context)?;
+    if !matches!(node.kind, Kind::Mapping(_) | Kind::Bool(_)) {
+        return Err(field.mismatch(Code::E100, "a JSON Schema", context));
+    }
+    let text = compact(&node);
+    match InputSchema::compile(&text) {
+        Ok(_) => Ok(text),
+        Err(SchemaInvalid { path, message }) => {
+            let span = node
+                .at_pointer(&path)
+                .map_or(field.span(), |part| part.span);
+            let message = format!(
+                "expected {} to be a JSON Schema, but {message}",
+                field.place
+            );
+            let finding = Finding::new(Code::E100, span, message);
+            Err(context
+                .error(finding.hint("JSON Schema 2020-12, without references to other documents")))
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The `schedule` block (W40, E504, E506).
+
+use super::{Bounds, Context, Field, Fields, Reported, field::or_default};
+use crate::{
+    Code, Finding,
+    cron::{Cron, CronInvalid},
+    tree::compact,
+};
+use flotilla_engine::definition::{Schedule, Timing};
+
+const TIMEZONE_DEFAULT: &str = "UTC";
+const CONCURRENT_MAX_DEFAULT: u32 = 1;
+const INPUT_DEFAULT: &str = "{}";
+
+/// Reads the block.
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Schedule, Reported> {
+    let mut fields = field.fields(context)?;
+    let timing = timing(&mut fields, context);
+    let concurrent = fields.take("max_concurrent", context);
+    let input = fields.take("input", context);
+    let paused = fields.take("paused", context);
+    let catchup = fields.take("catchup_window_ms", context);
+    let known = fields.finish(context);
+    let max_concurrent = or_default(concurrent, CONCURRENT_MAX_DEFAULT, |field| {
+        field.whole(Bounds::count(1, Code::E100), context)
+    });
+    let input = or_default(input, INPUT_DEFAULT.to_owned(), |field| {
+        field.json(context).map(|node| compact(&node))
+    });
+    let paused = or_default(paused, false, |field| field.boolean(context));
+    let catchup_window_ms = or_default(catchup, 0, |field| {
+        field.whole(Bounds::duration(0, Code::E100), context)
+    });
+    known?;
+    Ok(Schedule {
+        timing: timing?,
+        max_concurrent: max_concurrent?,
+        input: input?,
+        paused: paused?,
+        catchup_window_ms: catchup_window_ms?,
+    })
+}
+
+fn timing<'doc>(
+    fields: &mut Fields<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Timing, Reported> {
+    let cron = fields.take("cron", context);
+    let interval = fields.take("interval", context);
+    let timezone = fields.take("timezone", context);
+    match (cron, interval) {
+        (Some(cron), None) => cron_timing(&cron, timezone, context),
+        (None, Some(interval)) => {
+            let every_ms = interval.whole(Bounds::duration(1, Code::E504), context)?;
+            Ok(Timing::Interval { every_ms })
+        }
+        (cron, _) => {
+            let found = if cron.is_some() { "both" } else { "neither" };
+            let message = format!(
+                "expected {} to have either `cron` or `interval`, but it has {found}",
+                fields.place()
+            );
+            Err(context.error(Finding::new(Code::E504, fields.span, message)))
+        }
+    }
+}
+
+fn cron_timing<'doc>(
+    cron: &Field<'doc>,
+    timezone: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<Timing, Reported> {
+    let expression = cron.string(context);
+    let zone_span = timezone.as_ref().map_or(cron.span(), Field::span);
+    let zone = or_default(timezone, TIMEZONE_DEFAULT, |field| field.string(context));
+    let (expression, zone) = (expression?, zone?);
+    if let Err(error) = Cron::new(expression, zone) {
+        let (span, hint) = match error {
+            CronInvalid::Timezone(_) => (zone_span, "use an IANA name such as `Europe/Berlin`"),
+            _ => (
+                cron.span(),
+                "five fields: minute hour day-of-month month day-of-week",
+            ),
+        };
+        let finding = Finding::new(Code::E506, span, format!("bad cron: {error}"));
+        return Err(context.error(finding.hint(hint)));
+    }
+    Ok(Timing::Cron {
+        expression: expression.to_owned(),
+        timezone: zone.to_owned(),
+    })
+}

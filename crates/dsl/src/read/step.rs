@@ -1,0 +1,144 @@
+//! A step: what it does and where its outcomes lead.
+
+use super::{
+    Context, Field, Reported,
+    graph::Outline,
+    policy, target, template,
+    transitions::{self, Transitions},
+    wait,
+};
+use crate::{Code, Finding, Span, quote::quote};
+use flotilla_engine::{
+    definition::{RunStep, RunTarget, Step, StepKind},
+    ids::StepName,
+};
+
+/// Reads a step. Its outline for the lints over the whole graph comes even if the step is broken.
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    name: Result<StepName, Reported>,
+    context: &mut Context<'doc>,
+) -> (Result<Step, Reported>, Outline<'doc>) {
+    let mut outline = Outline::new(field.key, field.key_span);
+    let mut fields = match field.fields(context) {
+        Ok(fields) => fields,
+        Err(reported) => {
+            outline.is_complete = false;
+            return (Err(reported), outline);
+        }
+    };
+    let block = Block {
+        run: fields.take("run", context),
+        wait: fields.take("waitForSignal", context),
+        input: fields.take_any(&["inputMapping", "input"], context),
+        retry: fields.take("retry", context),
+        poll: fields.take("poll", context),
+    };
+    let transitions = transitions::read(fields.take("transitions", context), &mut outline, context);
+    let (place, span) = (fields.place.clone(), fields.span);
+    let known = fields.finish(context);
+    // Behind an unknown key may be transitions: nothing is known to lead nowhere.
+    outline.is_complete &= known.is_ok();
+    let kind = block.kind((&place, span), (&transitions, &mut outline), context);
+    let step = move || {
+        known?;
+        Ok(Step {
+            name: name?,
+            kind: kind?,
+            transitions: transitions.list?,
+        })
+    };
+    (step(), outline)
+}
+
+/// A step's fields, transitions aside.
+struct Block<'doc> {
+    run: Option<Field<'doc>>,
+    wait: Option<Field<'doc>>,
+    input: Option<Field<'doc>>,
+    retry: Option<Field<'doc>>,
+    poll: Option<Field<'doc>>,
+}
+
+impl<'doc> Block<'doc> {
+    fn kind(
+        self,
+        (place, span): (&str, Span),
+        (transitions, outline): (&Transitions<'doc>, &mut Outline<'doc>),
+        context: &mut Context<'doc>,
+    ) -> Result<StepKind, Reported> {
+        match (&self.run, &self.wait) {
+            (Some(run), None) => self
+                .run_step(run, (transitions, outline), context)
+                .map(StepKind::Run),
+            (None, Some(wait)) => {
+                let unmixed = self.refuse_run_keys(place, context);
+                let step = wait::read(wait, outline, context);
+                transitions::lint_wait_step(transitions, outline, context);
+                unmixed?;
+                step.map(StepKind::Wait)
+            }
+            (run, _) => {
+                let found = if run.is_some() { "both" } else { "neither" };
+                let message = format!(
+                    "expected {place} to have either `run` or `waitForSignal`, but it has {found}"
+                );
+                Err(context.malformed(span, message))
+            }
+        }
+    }
+
+    fn run_step(
+        &self,
+        run: &Field<'doc>,
+        (transitions, outline): (&Transitions<'doc>, &Outline<'doc>),
+        context: &mut Context<'doc>,
+    ) -> Result<RunStep, Reported> {
+        let target = target::read(run, context);
+        let input = self
+            .input
+            .as_ref()
+            .map(|field| template::read(field, context))
+            .transpose();
+        let retry = self
+            .retry
+            .as_ref()
+            .map(|field| policy::retry(field, context))
+            .transpose();
+        let poll = self
+            .poll
+            .as_ref()
+            .map(|field| policy::poll(field, context))
+            .transpose();
+        transitions::lint_run_step(transitions, (outline, self.poll.is_some()), context);
+        if let Ok(RunTarget::Plan(plan)) = &target {
+            let is_unnoticed = context.names.has_fallback(*plan) && !transitions.has("exhausted");
+            if is_unnoticed {
+                let message = format!(
+                    "the fallback of the plan will follow `success`, since step {} has no transition for `exhausted`",
+                    quote(outline.name)
+                );
+                context.warn(Finding::new(Code::E509, run.span(), message));
+            }
+        }
+        Ok(RunStep {
+            target: target?,
+            input: input?,
+            retry: retry?,
+            poll: poll?,
+        })
+    }
+
+    /// Refuses what has no meaning beside `waitForSignal`.
+    fn refuse_run_keys(&self, place: &str, context: &mut Context<'doc>) -> Result<(), Reported> {
+        let mut result = Ok(());
+        for field in [&self.input, &self.retry, &self.poll].into_iter().flatten() {
+            let message = format!(
+                "expected {place} to have no `{}`, since it waits for a signal",
+                field.key
+            );
+            result = Err(context.malformed(field.key_span, message));
+        }
+        result
+    }
+}

@@ -1,0 +1,174 @@
+//! Transitions: where outcomes lead (W11), and outcomes that lead nowhere (E502).
+
+use super::{Context, Field, Reported, graph::Outline};
+use crate::{Code, Finding, Span, quote::quote};
+use flotilla_engine::{
+    definition::{Target, Transition},
+    ids::OutcomeName,
+};
+
+/// What the `transitions` block of a step says.
+pub(super) struct Transitions<'doc> {
+    pub(super) list: Result<Vec<Transition>, Reported>,
+    /// The outcomes named, with their places; `None` if the block is not readable at all.
+    outcomes: Option<Vec<(&'doc str, Span)>>,
+}
+
+impl Transitions<'_> {
+    /// Whether the outcome has a transition, or might have one if the block were readable.
+    pub(super) fn has(&self, outcome: &str) -> bool {
+        self.outcomes
+            .as_ref()
+            .is_none_or(|outcomes| outcomes.iter().any(|(name, _)| *name == outcome))
+    }
+}
+
+/// Reads the block; a step may have none.
+pub(super) fn read<'doc>(
+    field: Option<Field<'doc>>,
+    outline: &mut Outline<'doc>,
+    context: &mut Context<'doc>,
+) -> Transitions<'doc> {
+    let Some(field) = field else {
+        return Transitions {
+            list: Ok(Vec::new()),
+            outcomes: Some(Vec::new()),
+        };
+    };
+    let entries = match field.entries(context) {
+        Ok(entries) => entries,
+        Err(reported) => {
+            outline.is_complete = false;
+            return Transitions {
+                list: Err(reported),
+                outcomes: None,
+            };
+        }
+    };
+    let outcomes = entries
+        .iter()
+        .map(|entry| (entry.key, entry.key_span))
+        .collect();
+    let transitions: Vec<Result<Transition, Reported>> = entries
+        .iter()
+        .map(|entry| {
+            let outcome = OutcomeName::new(entry.key)
+                .map_err(|error| context.malformed(entry.key_span, error.to_string()));
+            let target = target(entry, outline, context);
+            Ok(Transition {
+                outcome: outcome?,
+                target: target?,
+            })
+        })
+        .collect();
+    Transitions {
+        list: transitions.into_iter().collect(),
+        outcomes: Some(outcomes),
+    }
+}
+
+/// Reads where a transition or an `onTimeout` leads, and notes the edge (E201).
+pub(super) fn target<'doc>(
+    field: &Field<'doc>,
+    outline: &mut Outline<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<Target, Reported> {
+    let text = match field.string(context) {
+        Ok(text) => text,
+        Err(reported) => {
+            outline.is_complete = false;
+            return Err(reported);
+        }
+    };
+    if let Some(target) = context.names.target(text) {
+        outline.edges.push(target);
+        return Ok(target);
+    }
+    let candidates: Vec<&'doc str> = context.names.targets().collect();
+    let built_in = format!("flo.{text}");
+    let nearest = candidates
+        .iter()
+        .copied()
+        .find(|candidate| *candidate == built_in);
+    let nearest = nearest.or_else(|| context.nearest(text, candidates.into_iter()));
+    // The lints over the graph take the target that was probably meant, lest one misspelt name
+    // makes every step behind it unreachable too.
+    match nearest.and_then(|nearest| context.names.target(nearest)) {
+        Some(meant) => outline.edges.push(meant),
+        None => outline.is_complete = false,
+    }
+    let message = format!(
+        "expected {} to lead to a step or terminal, but there is no {}",
+        field.place,
+        quote(text)
+    );
+    Err(context.error(Finding::new(Code::E201, field.span(), message).suggest(nearest)))
+}
+
+/// E502 for a step that runs a target.
+pub(super) fn lint_run_step<'doc>(
+    transitions: &Transitions<'doc>,
+    (outline, is_polling): (&Outline<'doc>, bool),
+    context: &mut Context<'doc>,
+) {
+    let Some(outcomes) = &transitions.outcomes else {
+        return;
+    };
+    if warn_without_any(outcomes, outline, context) {
+        return;
+    }
+    if !transitions.has("failure") {
+        warn_missing("failure", outline, context);
+    }
+    if is_polling && !transitions.has("timeout") {
+        warn_missing("timeout", outline, context);
+    }
+    if let Some((_, span)) = outcomes
+        .iter()
+        .find(|(name, _)| is_polling && *name == "pending")
+    {
+        let message = format!(
+            "the transition `pending` of step {} is never taken, since the step polls",
+            quote(outline.name)
+        );
+        context.warn(Finding::new(Code::E502, *span, message));
+    }
+}
+
+/// E502 for a step that waits for a signal.
+pub(super) fn lint_wait_step<'doc>(
+    transitions: &Transitions<'doc>,
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) {
+    let Some(outcomes) = &transitions.outcomes else {
+        return;
+    };
+    if !warn_without_any(outcomes, outline, context) && !transitions.has("success") {
+        warn_missing("success", outline, context);
+    }
+}
+
+fn warn_without_any<'doc>(
+    outcomes: &[(&str, Span)],
+    outline: &Outline<'doc>,
+    context: &mut Context<'doc>,
+) -> bool {
+    if outcomes.is_empty() && outline.is_complete {
+        let message = format!(
+            "step {} has no transitions: the run fails when it ends",
+            quote(outline.name)
+        );
+        context.warn(Finding::new(Code::E502, outline.span, message));
+    }
+    outcomes.is_empty()
+}
+
+fn warn_missing<'doc>(outcome: &str, outline: &Outline<'doc>, context: &mut Context<'doc>) {
+    let message = format!(
+        "outcome `{outcome}` of step {} has nowhere to go: the run fails there",
+        quote(outline.name)
+    );
+    let finding = Finding::new(Code::E502, outline.span, message);
+    context.warn(finding.hint(format!("add a transition for `{outcome}`")));
+}

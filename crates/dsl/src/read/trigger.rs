@@ -1,0 +1,74 @@
+//! The `trigger` block (W41).
+
+use super::{Bounds, Context, Field, Reported, field::or_default};
+use crate::Code;
+use flotilla_engine::{
+    definition::{Consumption, Trigger},
+    ids::{GroupName, Namespace, StreamName, WorkflowName},
+};
+
+const BATCH_SIZE_DEFAULT: u32 = 1;
+const BATCH_TIMEOUT_MS_DEFAULT: u64 = 5_000;
+const MODES: [(&str, Consumption); 3] = [
+    ("shared", Consumption::Shared),
+    ("exclusive", Consumption::Exclusive),
+    ("key_shared", Consumption::KeyShared),
+];
+
+/// Reads the block; the workflow's name is part of the default group and may be unknown.
+pub(super) fn read<'doc>(
+    field: &Field<'doc>,
+    workflow: Option<&WorkflowName>,
+    context: &mut Context<'doc>,
+) -> Result<Trigger, Reported> {
+    let mut fields = field.fields(context)?;
+    let stream = fields
+        .require(&["stream"], context)
+        .and_then(|field| field.name(StreamName::new, context));
+    let namespace = fields.take("namespace", context);
+    let group = fields.take("consumer_group", context);
+    let mode = fields.take("mode", context);
+    let size = fields.take("batch_size", context);
+    let timeout = fields.take("batch_timeout_ms", context);
+    let known = fields.finish(context);
+    let namespace = namespace
+        .map(|field| field.name(Namespace::new, context))
+        .transpose();
+    let consumer_group = match group {
+        Some(group) => group.name(GroupName::new, context),
+        None => default_group(workflow, field, context),
+    };
+    let consumption = or_default(mode, Consumption::default(), |field| {
+        field.word(&MODES, context)
+    });
+    let batch_size = or_default(size, BATCH_SIZE_DEFAULT, |field| {
+        field.whole(Bounds::count(1, Code::E100), context)
+    });
+    let batch_timeout_ms = or_default(timeout, BATCH_TIMEOUT_MS_DEFAULT, |field| {
+        field.whole(Bounds::duration(1, Code::E100), context)
+    });
+    known?;
+    Ok(Trigger {
+        stream: stream?,
+        namespace: namespace?,
+        consumer_group: consumer_group?,
+        consumption: consumption?,
+        batch_size: batch_size?,
+        batch_timeout_ms: batch_timeout_ms?,
+    })
+}
+
+/// `wf-{workflow}`, which a name of nearly full length makes too long.
+fn default_group<'doc>(
+    workflow: Option<&WorkflowName>,
+    field: &Field<'doc>,
+    context: &mut Context<'doc>,
+) -> Result<GroupName, Reported> {
+    let workflow = workflow.map_or("unknown", WorkflowName::as_str);
+    GroupName::new(format!("wf-{workflow}")).map_err(|error| {
+        context.malformed(
+            field.key_span,
+            format!("{} needs a consumer_group: {error}", field.place),
+        )
+    })
+}

@@ -1,0 +1,72 @@
+//! What `parse` says about texts: one check per code of W6, the bounds of W1, the examples.
+
+mod bounds;
+mod examples;
+mod flow;
+mod form;
+mod grammar;
+mod names;
+mod plans;
+mod policies;
+mod sources;
+mod structure;
+
+use expect_test::Expect;
+use flotilla_dsl::{Parsed, parse, render};
+use flotilla_engine::definition::Definition;
+
+/// The keys that every definition has, `start` aside.
+const HEAD: &str = "kind: Workflow\nname: w\nversion: \"1\"\n";
+/// A start step that does what is needed and no more.
+const START: &str =
+    "start: {run: \"@actions/a\", transitions: {success: flo.Completed, failure: flo.Failed}}\n";
+
+/// Compares all that is said about the text.
+fn check(text: &str, expected: Expect) {
+    let text = dedent(text);
+    let parsed = parse(&text);
+    expected.assert_eq(&render(&parsed.findings, &text, "w.yaml"));
+}
+
+/// As `check`, for what follows [`HEAD`].
+fn check_body(body: &str, expected: Expect) {
+    check(&format!("{HEAD}{}", dedent(body)), expected);
+}
+
+/// As `check`, for what stands between [`HEAD`] and [`START`].
+fn check_block(block: &str, expected: Expect) {
+    check(&format!("{HEAD}{}{START}", dedent(block)), expected);
+}
+
+/// The definition of a text that has nothing against it but warnings.
+fn accept(text: &str) -> Definition {
+    let text = dedent(text);
+    let Parsed {
+        definition,
+        findings,
+        ..
+    } = parse(&text);
+    definition.unwrap_or_else(|| panic!("{}", render(&findings, &text, "w.yaml")))
+}
+
+/// As `accept`, for what follows [`HEAD`].
+fn accept_body(body: &str) -> Definition {
+    accept(&format!("{HEAD}{}", dedent(body)))
+}
+
+/// As `accept`, for what stands between [`HEAD`] and [`START`].
+fn accept_block(block: &str) -> Definition {
+    accept(&format!("{HEAD}{}{START}", dedent(block)))
+}
+
+/// The text without the indentation of the test, if it begins on a line of its own.
+fn dedent(text: &str) -> String {
+    let Some(text) = text.strip_prefix('\n') else {
+        return text.to_owned();
+    };
+    let indentation = text.len() - text.trim_start().len();
+    let lines = text.trim_end().lines();
+    lines
+        .map(|line| format!("{}\n", line.get(indentation..).unwrap_or_default()))
+        .collect()
+}

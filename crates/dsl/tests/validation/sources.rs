@@ -1,0 +1,243 @@
+//! E504, E506 and the blocks that start or find runs: schedule, trigger, search attributes (W3).
+
+use crate::{accept_block, check_block};
+use expect_test::expect;
+use flotilla_engine::definition::{
+    AttributeKind, Consumption, Path, Root, Schedule, Segment, StepIndex, Timing,
+};
+
+#[test]
+fn e504_a_schedule_with_neither_or_both() {
+    check_block(
+        "schedule: {paused: true}\n",
+        expect![[r#"
+        error[E504]: expected schedule to have either `cron` or `interval`, but it has neither
+         --> w.yaml:4:1
+          |
+        4 | schedule: {paused: true}
+          | ^^^^^^^^
+    "#]],
+    );
+    check_block(
+        "schedule: {cron: \"0 0 * * *\", interval: 5}\n",
+        expect![[r#"
+            error[E504]: expected schedule to have either `cron` or `interval`, but it has both
+             --> w.yaml:4:1
+              |
+            4 | schedule: {cron: "0 0 * * *", interval: 5}
+              | ^^^^^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn e504_an_interval_that_is_not_above_0() {
+    check_block(
+        "schedule: {interval: 0}\n",
+        expect![[r#"
+        error[E504]: expected schedule.interval to be from 1 to 3162240000000, but it is the number 0
+         --> w.yaml:4:22
+          |
+        4 | schedule: {interval: 0}
+          |                      ^
+    "#]],
+    );
+    check_block(
+        "schedule: {interval: -30000}\n",
+        expect![[r#"
+        error[E504]: expected schedule.interval to be from 1 to 3162240000000, but it is the number -30000
+         --> w.yaml:4:22
+          |
+        4 | schedule: {interval: -30000}
+          |                      ^^^^^^
+    "#]],
+    );
+}
+
+#[test]
+fn e506_bad_cron() {
+    check_block(
+        "schedule: {cron: \"@daily\"}\n",
+        expect![[r#"
+        error[E506]: bad cron: expected 5 fields, but found 1
+         --> w.yaml:4:18
+          |
+        4 | schedule: {cron: "@daily"}
+          |                  ^^^^^^^^
+          = hint: five fields: minute hour day-of-month month day-of-week
+    "#]],
+    );
+    check_block(
+        "schedule: {cron: \"0 0 30 2 *\"}\n",
+        expect![[r#"
+        error[E506]: bad cron: it never fires
+         --> w.yaml:4:18
+          |
+        4 | schedule: {cron: "0 0 30 2 *"}
+          |                  ^^^^^^^^^^^^
+          = hint: five fields: minute hour day-of-month month day-of-week
+    "#]],
+    );
+    check_block(
+        "schedule: {cron: \"61 0 * * *\"}\n",
+        expect![[r#"
+        error[E506]: bad cron: expected the minute to be from 0 to 59, but it is 61
+         --> w.yaml:4:18
+          |
+        4 | schedule: {cron: "61 0 * * *"}
+          |                  ^^^^^^^^^^^^
+          = hint: five fields: minute hour day-of-month month day-of-week
+    "#]],
+    );
+    check_block(
+        "schedule: {cron: \"0 0 * * *\", timezone: Europe/Berln}\n",
+        expect![[r#"
+            error[E506]: bad cron: there is no time zone "Europe/Berln"
+             --> w.yaml:4:41
+              |
+            4 | schedule: {cron: "0 0 * * *", timezone: Europe/Berln}
+              |                                         ^^^^^^^^^^^^
+              = hint: use an IANA name such as `Europe/Berlin`
+        "#]],
+    );
+}
+
+#[test]
+fn e100_a_trigger_without_a_stream() {
+    check_block(
+        "trigger: {mode: exclusiv, batch_size: 0}\n",
+        expect![[r#"
+        error[E100]: expected trigger to have `stream`, but it is missing
+         --> w.yaml:4:1
+          |
+        4 | trigger: {mode: exclusiv, batch_size: 0}
+          | ^^^^^^^
+
+        error[E100]: expected trigger.mode to be one of `shared`, `exclusive`, `key_shared`, but it is the string "exclusiv"
+         --> w.yaml:4:17
+          |
+        4 | trigger: {mode: exclusiv, batch_size: 0}
+          |                 ^^^^^^^^
+          = hint: did you mean "exclusive"?
+
+        error[E100]: expected trigger.batch_size to be from 1 to 2147483647, but it is the number 0
+         --> w.yaml:4:39
+          |
+        4 | trigger: {mode: exclusiv, batch_size: 0}
+          |                                       ^
+    "#]],
+    );
+}
+
+#[test]
+fn e100_search_attributes_that_repeat_or_lack_something() {
+    check_block(
+        r#"
+        searchAttributes:
+          - {name: a, from: input.a}
+          - {name: a, from: input.a}
+          - {name: b.c, from: input.a}
+          - {type: text}
+        "#,
+        expect![[r#"
+            error[E100]: duplicate search attribute "a"
+             --> w.yaml:6:12
+              |
+            6 |   - {name: a, from: input.a}
+              |            ^
+
+            error[E100]: expected a search attribute name to be a letter or `_`, then letters, digits, `_` or `-`, at most 256 bytes, but it is "b.c"
+             --> w.yaml:7:12
+              |
+            7 |   - {name: b.c, from: input.a}
+              |            ^^^
+
+            error[E100]: expected searchAttributes[3] to have `name`, but it is missing
+             --> w.yaml:8:5
+              |
+            8 |   - {type: text}
+              |     ^
+
+            error[E100]: expected searchAttributes[3] to have `from`, but it is missing
+             --> w.yaml:8:5
+              |
+            8 |   - {type: text}
+              |     ^
+
+            error[E100]: expected searchAttributes[3].type to be one of `string`, `number`, `timestamp`, but it is the string "text"
+             --> w.yaml:8:12
+              |
+            8 |   - {type: text}
+              |            ^^^^
+        "#]],
+    );
+}
+
+#[test]
+fn a_schedule_has_the_defaults_of_w3() {
+    let schedule = |timing| Schedule {
+        timing,
+        max_concurrent: 1,
+        input: "{}".to_owned(),
+        paused: false,
+        catchup_window_ms: 0,
+    };
+    let interval = schedule(Timing::Interval { every_ms: 30_000 });
+    assert_eq!(
+        accept_block("schedule: {interval: 30000}\n").schedule,
+        Some(interval)
+    );
+    let cron = Timing::Cron {
+        expression: "0 */6 * * *".to_owned(),
+        timezone: "UTC".to_owned(),
+    };
+    assert_eq!(
+        accept_block("schedule: {cron: \"0 */6 * * *\"}\n").schedule,
+        Some(schedule(cron))
+    );
+}
+
+#[test]
+fn a_trigger_has_the_defaults_of_w3() {
+    let trigger = accept_block("trigger: {stream: orders}\n")
+        .trigger
+        .expect("the block is there");
+    assert_eq!(trigger.consumer_group.as_str(), "wf-w");
+    assert_eq!(
+        (
+            trigger.consumption,
+            trigger.batch_size,
+            trigger.batch_timeout_ms
+        ),
+        (Consumption::Shared, 1, 5_000)
+    );
+    assert_eq!(trigger.namespace, None);
+}
+
+#[test]
+fn search_attributes_have_either_source_key_with_or_without_the_dollar() {
+    let attributes = accept_block(
+        r#"
+        searchAttributes:
+          - {name: a, from: input.customer.id}
+          - {name: b, type: number, path: $.steps.start.output}
+        "#,
+    )
+    .search_attributes;
+    assert_eq!(attributes[0].kind, AttributeKind::String);
+    let segments = ["customer", "id"].map(|name| Segment::Field(name.to_owned()));
+    assert_eq!(
+        attributes[0].from,
+        Path {
+            root: Root::Input,
+            segments: segments.to_vec()
+        }
+    );
+    assert_eq!(
+        attributes[1].from,
+        Path {
+            root: Root::StepOutput(StepIndex::START),
+            segments: Vec::new()
+        }
+    );
+}

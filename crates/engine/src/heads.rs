@@ -1,0 +1,91 @@
+//! Where each queue of ready tasks begins (design rule 4).
+//!
+//! Taken rows leave tombstones at a queue's front, and a seek from the front would walk them all. The
+//! head is a key that no stored row of the queue lies before; it is derived from the store, so losing
+//! it costs one scan.
+
+use crate::store::KeyRange;
+use crate::tables::{Ready, Table};
+use std::collections::BTreeMap;
+
+/// The part of a ready row's key behind its queue: the priority and the action run.
+const SUFFIX_BYTES: usize = size_of::<u8>() + size_of::<u64>();
+
+/// The heads of the queues that were looked at, by the prefix of their keys.
+#[derive(Default)]
+pub(crate) struct QueueHeads {
+    heads: BTreeMap<Vec<u8>, Head>,
+}
+
+enum Head {
+    /// No row is stored.
+    Empty,
+    /// No row is stored before this key.
+    From(Vec<u8>),
+}
+
+impl QueueHeads {
+    /// Where the stored rows of the queue `whole` can lie; `None` when there are none.
+    pub(crate) fn stored_range(&self, whole: &KeyRange) -> Option<KeyRange> {
+        match self.heads.get(&whole.from) {
+            None => Some(whole.clone()),
+            Some(Head::Empty) => None,
+            Some(Head::From(head)) => Some(KeyRange {
+                from: head.clone(),
+                to: whole.to.clone(),
+            }),
+        }
+    }
+
+    /// Notes the first stored key that a scan of the queue found.
+    pub(crate) fn found(&mut self, prefix: Vec<u8>, first: Option<Vec<u8>>) {
+        self.heads
+            .insert(prefix, first.map_or(Head::Empty, Head::From));
+    }
+
+    /// A row is about to be stored.
+    pub(crate) fn follow(&mut self, key: &[u8]) {
+        if key.first() != Some(&Ready::NUMBER) {
+            return;
+        }
+        let Some((prefix, _)) = key.split_at_checked(key.len() - SUFFIX_BYTES) else {
+            return;
+        };
+        let Some(head) = self.heads.get_mut(prefix) else {
+            return;
+        };
+        match head {
+            Head::From(first) if first.as_slice() <= key => {}
+            Head::From(_) | Head::Empty => *head = Head::From(key.to_vec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(last: u8) -> Vec<u8> {
+        let mut key = vec![Ready::NUMBER, b'n', 0, b'a', 0];
+        key.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, last]);
+        key
+    }
+
+    #[test]
+    fn a_head_moves_up_with_what_is_found_and_down_with_what_is_stored() {
+        let whole = KeyRange::prefix(&key(0)[..5]);
+        let mut heads = QueueHeads::default();
+        let from = |heads: &QueueHeads| heads.stored_range(&whole).map(|range| range.from);
+        assert_eq!(from(&heads), Some(whole.from.clone()));
+        heads.found(whole.from.clone(), Some(key(7)));
+        assert_eq!(from(&heads), Some(key(7)));
+        heads.follow(&key(9));
+        assert_eq!(from(&heads), Some(key(7)));
+        heads.follow(&key(3));
+        assert_eq!(from(&heads), Some(key(3)));
+        heads.found(whole.from.clone(), None);
+        assert_eq!(from(&heads), None);
+        heads.follow(&key(5));
+        assert_eq!(from(&heads), Some(key(5)));
+    }
+}

@@ -1,0 +1,148 @@
+//! Events of a run's history in words, by the manual's names (W23).
+
+use super::show::{definition_of, line, option, payload, step_name, target};
+use super::world::World;
+use flotilla_engine::definition::Definition;
+use flotilla_engine::ids::RunNumber;
+use flotilla_engine::tables::{Event, EventKind, History, PayloadRef, RunRecord};
+
+/// The events of a run whose sequence numbers are wanted.
+pub(super) fn events(
+    world: &World,
+    number: RunNumber,
+    run: &RunRecord,
+    wanted: std::ops::RangeInclusive<u64>,
+) -> String {
+    let definition = definition_of(world, run);
+    let mut out = String::new();
+    for ((owner, first), record) in world.rows::<History>() {
+        if owner != number {
+            continue;
+        }
+        for (sequence, event) in (first..).zip(&record.events) {
+            if wanted.contains(&sequence) {
+                let words = event_in_words(world, &definition, event);
+                line(&mut out, format!("  {sequence} {words}"));
+            }
+        }
+    }
+    out
+}
+
+fn event_in_words(world: &World, definition: &Definition, event: &Event) -> String {
+    let step = event
+        .step
+        .map_or_else(String::new, |step| step_name(definition, step));
+    let (name, detail) = kind_in_words(world, definition, &event.kind);
+    let words = [name.to_owned(), step, detail];
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    words
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn kind_in_words(
+    world: &World,
+    definition: &Definition,
+    kind: &EventKind,
+) -> (&'static str, String) {
+    let content = |reference: &PayloadRef| payload(world, *reference);
+    match kind {
+        EventKind::WorkflowStarted { input, parent } => (
+            "workflow_started",
+            format!("input={}{}", content(input), option(" parent=", parent)),
+        ),
+        EventKind::StepStarted => ("step_started", String::new()),
+        EventKind::StepCompleted { outcome, output } => (
+            "step_completed",
+            format!(
+                "{outcome}{}",
+                option(" output=", &output.as_ref().map(content))
+            ),
+        ),
+        EventKind::StepRetry { attempt } => ("step_retry", format!("attempt {attempt}")),
+        EventKind::RetryScheduled { attempt, due_ms } => {
+            ("retry_scheduled", format!("attempt {attempt} at {due_ms}"))
+        }
+        EventKind::PollScheduled { poll, due_ms } => {
+            ("poll_scheduled", format!("poll {poll} at {due_ms}"))
+        }
+        EventKind::PollExhausted { polls } => ("poll_exhausted", format!("after {polls}")),
+        EventKind::WaitingForSignal {
+            signal_type,
+            deadline_ms,
+        } => (
+            "waiting_for_signal",
+            format!("{signal_type}{}", option(" until ", deadline_ms)),
+        ),
+        EventKind::SignalReceived {
+            signal_type,
+            id,
+            payload,
+        } => (
+            "signal_received",
+            format!("{signal_type}{} {}", option(" id=", id), content(payload)),
+        ),
+        EventKind::SignalMatched { signal_type } => ("signal_matched", signal_type.to_string()),
+        EventKind::SignalTimeout { target: to } => ("signal_timeout", target(definition, *to)),
+        EventKind::ActionNotFound { action } => ("action_not_found", action.to_string()),
+        EventKind::ActionDisabled { action } => ("action_disabled", action.to_string()),
+        EventKind::ChildRefused { detail } => ("child_refused", detail.clone()),
+        EventKind::AwaitingAction { action, action_run } => {
+            ("awaiting_action", format!("{action} {action_run}"))
+        }
+        EventKind::ActionStarted {
+            action_run,
+            worker,
+            attempt,
+        } => (
+            "action_started",
+            format!("{action_run} attempt {attempt} on {worker}"),
+        ),
+        EventKind::ActionRetryScheduled {
+            action_run,
+            attempt,
+            due_ms,
+            message,
+        } => (
+            "action_retry_scheduled",
+            format!("{action_run} attempt {attempt} at {due_ms}: {message}"),
+        ),
+        EventKind::ActionCompleted {
+            action_run,
+            outcome,
+        } => ("action_completed", format!("{action_run} {outcome}")),
+        EventKind::ChildStarted { child } => ("child_started", child.to_string()),
+        EventKind::ChildCompleted { child, outcome } => {
+            ("child_completed", format!("{child} {outcome}"))
+        }
+        EventKind::WorkflowCompleted { .. }
+        | EventKind::WorkflowFailed { .. }
+        | EventKind::WorkflowCancelled { .. }
+        | EventKind::WorkflowTimedOut { .. }
+        | EventKind::RunQuarantined { .. } => end_in_words(definition, kind),
+    }
+}
+
+fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
+    match kind {
+        EventKind::WorkflowCompleted { terminal } => {
+            ("workflow_completed", target(definition, *terminal))
+        }
+        EventKind::WorkflowFailed { terminal, detail } => (
+            "workflow_failed",
+            format!("{}{}", target(definition, *terminal), option(": ", detail)),
+        ),
+        EventKind::WorkflowCancelled { terminal, reason } => (
+            "workflow_cancelled",
+            format!("{}{}", target(definition, *terminal), option(": ", reason)),
+        ),
+        EventKind::WorkflowTimedOut { terminal } => {
+            ("workflow_timed_out", target(definition, *terminal))
+        }
+        EventKind::RunQuarantined { detail } => ("run_quarantined", detail.clone()),
+        other => panic!("{other:?} ends no run"),
+    }
+}

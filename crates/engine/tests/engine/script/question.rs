@@ -1,0 +1,285 @@
+//! Questions: what the tables say now.
+
+use super::event::events;
+use super::line::Line;
+use super::show::{definition_of, line, option, payload, state, step_name};
+use super::world::World;
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
+};
+use flotilla_engine::tables::{
+    ActionRuns, Actions, AttributeValue, Cluster, Definitions, Quarantine, Ready, Requests, Runs,
+    TimerKey, WorkerActivities, Workers, Workflows,
+};
+use std::collections::BTreeMap;
+
+/// Whether a line asks for something, and changes nothing.
+pub(super) fn is_question(text: &str) -> bool {
+    let verb = text.split_whitespace().next();
+    [
+        "show",
+        "timers",
+        "ready",
+        "quarantine",
+        "workers",
+        "history",
+    ]
+    .map(Some)
+    .contains(&verb)
+}
+
+/// The answer to a question.
+pub(super) fn answer(world: &World, text: &str) -> String {
+    let mut line = Line::parse(text);
+    let answer = match line.word().as_str() {
+        "show" => show(world, &mut line),
+        "timers" => listed(world.timers().iter().map(timer_in_words)),
+        "ready" => listed(world.rows::<Ready>().iter().map(|(key, _)| {
+            let (_, action, inverted_priority, number) = key;
+            format!("{action} {number} priority {}", u8::MAX - inverted_priority)
+        })),
+        "quarantine" => listed(
+            world
+                .rows::<Quarantine>()
+                .iter()
+                .map(|((kind, number), record)| format!("{kind:?} {number}: {}", record.detail)),
+        ),
+        "workers" => listed(
+            world
+                .rows::<WorkerActivities>()
+                .iter()
+                .map(|((_, id), activity)| format!("{id} {}", activity.status())),
+        ),
+        "history" => {
+            let number = world.run_number(&line.word());
+            let run = world.read::<Runs>(&number).expect("the run exists");
+            let wanted = line.next_number()..=line.next_number();
+            events(world, number, &run, wanted)
+        }
+        other => panic!("expected a question, but found {other}"),
+    };
+    line.end();
+    answer
+}
+
+fn show(world: &World, line: &mut Line) -> String {
+    let namespace = Namespace::default_namespace();
+    match line.word().as_str() {
+        "cluster" => {
+            let cluster = world.read::<Cluster>(&()).unwrap_or_default();
+            let remembered = world.rows::<Requests>().len();
+            format!(
+                "now {} grace until {} panics {} requests {} ({remembered} kept)\n",
+                cluster.now_ms,
+                cluster.grace_until_ms,
+                cluster.panics_count,
+                cluster.requests_count
+            )
+        }
+        "workflow" => {
+            let name = WorkflowName::new(line.word()).expect("a workflow name");
+            show_workflow(world, (namespace, name))
+        }
+        "action" => {
+            let name = ActionName::new(line.word()).expect("an action name");
+            show_action(world, &(namespace, name))
+        }
+        "worker" => {
+            let id = WorkerId::new(line.word()).expect("a worker id");
+            show_worker(world, &(namespace, id))
+        }
+        id => match ActionRunNumber::from_id(id) {
+            Some(number) => show_action_run(world, number),
+            None => show_run(world, world.run_number(id)),
+        },
+    }
+}
+
+fn show_workflow(world: &World, key: (Namespace, WorkflowName)) -> String {
+    let Some(workflow) = world.read::<Workflows>(&key) else {
+        return "none\n".to_owned();
+    };
+    let latest = world
+        .read::<Definitions>(&workflow.latest)
+        .expect("a workflow has a latest");
+    let enabled = if workflow.is_enabled {
+        "enabled"
+    } else {
+        "disabled"
+    };
+    let version = &latest.definition.version;
+    format!("{enabled}, latest {version} revision {}\n", latest.revision)
+}
+
+fn show_action(world: &World, key: &(Namespace, ActionName)) -> String {
+    let Some(action) = world.read::<Actions>(key) else {
+        return "none\n".to_owned();
+    };
+    format!(
+        "version {} {} timeout {} retries {} delay {}{} created {} updated {}\n",
+        action.version,
+        if action.is_enabled {
+            "enabled"
+        } else {
+            "disabled"
+        },
+        action.timeout_ms,
+        action.max_retries,
+        action.retry_delay_ms,
+        option(" description=", &action.description),
+        action.created_at_ms,
+        action.updated_at_ms
+    )
+}
+
+fn show_worker(world: &World, key: &(Namespace, WorkerId)) -> String {
+    let (Some(worker), Some(activity)) = (
+        world.read::<Workers>(key),
+        world.read::<WorkerActivities>(key),
+    ) else {
+        return "none\n".to_owned();
+    };
+    let mut out = String::new();
+    line(
+        &mut out,
+        format!(
+            "{} load {} heard {} registered {} incarnation {} concurrency {} labels {:?}",
+            activity.status(),
+            activity.load,
+            activity.heard_at_ms,
+            worker.registered_at_ms,
+            worker.incarnation,
+            worker.max_concurrency,
+            worker.labels
+        ),
+    );
+    let leases: Vec<String> = activity.leases.iter().map(ToString::to_string).collect();
+    line(
+        &mut out,
+        format!(
+            "completed {} failed {} holds [{}]",
+            activity.tasks_completed,
+            activity.tasks_failed,
+            leases.join(" ")
+        ),
+    );
+    let listed: Vec<&str> = worker
+        .processes
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    line(&mut out, format!("runs [{}]", listed.join(" ")));
+    for (name, process) in &activity.processes {
+        let (ran, failed) = (process.run_count, process.fail_count);
+        let last = option(" last ", &process.last_run_at_ms);
+        line(
+            &mut out,
+            format!("  {name} ran {ran} failed {failed}{last}"),
+        );
+    }
+    out
+}
+
+fn show_action_run(world: &World, number: ActionRunNumber) -> String {
+    let Some(record) = world.read::<ActionRuns>(&number) else {
+        return "none\n".to_owned();
+    };
+    let lease = record.lease.as_ref();
+    let held = lease.map(|lease| format!("{} until {}", lease.worker, lease.expires_at_ms));
+    let error = record
+        .error
+        .as_ref()
+        .map(|error| format!("{}: {}", error.code, error.message));
+    format!(
+        "{} attempt {} of {} priority {}{}{}{}{}\n",
+        record.status.name(),
+        record.attempt,
+        record.attempts_max,
+        record.priority,
+        option(" held by ", &held),
+        option(" outcome ", &record.outcome),
+        option(
+            " output=",
+            &record.output.map(|output| payload(world, output))
+        ),
+        option(" error ", &error)
+    )
+}
+
+fn show_run(world: &World, number: RunNumber) -> String {
+    let run = world.read::<Runs>(&number).expect("the run exists");
+    let record = world
+        .read::<Definitions>(&run.definition)
+        .expect("a run is pinned");
+    let definition = &record.definition;
+    let mut out = String::new();
+    line(
+        &mut out,
+        format!(
+            "{} of {} {} revision {}: {}",
+            run.id,
+            definition.name,
+            definition.version,
+            record.revision,
+            state(world, &run)
+        ),
+    );
+    line(
+        &mut out,
+        format!(
+            "started {}{}",
+            run.started_at_ms,
+            option(" completed ", &run.completed_at_ms)
+        ),
+    );
+    for (position, value) in &run.attributes {
+        let name = &definition.search_attributes[usize::from(*position)].name;
+        line(&mut out, format!("  attribute {name} {}", attribute(value)));
+    }
+    let results: BTreeMap<u32, _> = run
+        .results
+        .iter()
+        .map(|(step, result)| (result.order, (step, result)))
+        .collect();
+    for (step, result) in results.values() {
+        let name = step_name(definition, **step);
+        let output = option(
+            " output=",
+            &result.output.map(|output| payload(world, output)),
+        );
+        let (outcome, attempts) = (&result.outcome, result.attempts);
+        let (from, to) = (result.started_at_ms, result.completed_at_ms);
+        line(
+            &mut out,
+            format!("  {name} {outcome} attempts {attempts} {from}..{to}{output}"),
+        );
+    }
+    out
+}
+
+fn attribute(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::String(text) => format!("string {text:?}"),
+        AttributeValue::Number(number) => format!("number {}", number.as_str()),
+        AttributeValue::Timestamp(timestamp) => format!("timestamp {timestamp}"),
+    }
+}
+
+fn timer_in_words(timer: &TimerKey) -> String {
+    let TimerKey {
+        kind,
+        due_ms,
+        subject,
+        detail,
+    } = timer;
+    format!("{kind:?} of {subject}.{detail} at {due_ms}")
+}
+
+fn listed(lines: impl Iterator<Item = String>) -> String {
+    let text: String = lines.map(|line| line + "\n").collect();
+    if text.is_empty() {
+        "none\n".to_owned()
+    } else {
+        text
+    }
+}
