@@ -17,10 +17,16 @@ const FILES: [&str; 5] = [
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={PROTO_DIRECTORY}");
     let mut compiler = protox::Compiler::new([PROTO_DIRECTORY])?;
-    compiler.include_imports(true).include_source_info(true).open_files(FILES)?;
+    compiler
+        .include_imports(true)
+        .include_source_info(true)
+        .open_files(FILES)?;
 
     let output = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(output.join("descriptors.bin"), compiler.encode_file_descriptor_set())?;
+    fs::write(
+        output.join("descriptors.bin"),
+        compiler.encode_file_descriptor_set(),
+    )?;
 
     // `Bytes` shares a payload with the buffer that it came in; `BTreeMap` keeps a stable order.
     tonic_prost_build::configure()

@@ -1,6 +1,8 @@
 //! The binary `flo`: built, then found.
 
+use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Result, bail};
 
@@ -16,6 +18,19 @@ use crate::{cargo, project};
 pub(crate) fn build() -> Result<PathBuf> {
     cargo::run(&["build", "--workspace", "--locked"])?;
     locate(&project::target_dir()?)
+}
+
+/// A call of `flo` in the root folder that hears nothing of the caller's own cluster: its variables
+/// `FLO_…` are taken away.
+pub(crate) fn command(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command.current_dir(project::root());
+    for (name, _) in env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"FLO_") {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The path of `flo` below a target folder.

@@ -17,7 +17,9 @@ impl Backoff {
     /// The next delay: at most twice the one before, and from half to the whole of it by chance, so
     /// that clients which lost the same leader do not return in step.
     pub(crate) fn next_delay(&mut self) -> Duration {
-        let whole = DELAY_MIN.saturating_mul(1 << self.taken.min(10)).min(DELAY_MAX);
+        let whole = DELAY_MIN
+            .saturating_mul(1 << self.taken.min(10))
+            .min(DELAY_MAX);
         self.taken = self.taken.saturating_add(1);
         rand::random_range(whole / 2..=whole)
     }

@@ -57,7 +57,10 @@ impl Client {
         F: Future<Output = Result<Response<A>, Status>>,
     {
         let retry = Retry::new(self.bounds(Intent::Read));
-        self.attempts(retry, |channel| send(channel, Request::new(request.clone()))).await
+        self.attempts(retry, |channel| {
+            send(channel, Request::new(request.clone()))
+        })
+        .await
     }
 
     async fn attempts<A, S, F>(&self, mut retry: Retry, send: S) -> Result<Opened<A>, ClientError>
@@ -73,7 +76,10 @@ impl Client {
                 Ok(Ok(response)) => {
                     self.nodes().mark_served(position);
                     self.nodes().learn_leader(response.metadata());
-                    return Ok(Opened { position, answer: response.into_inner() });
+                    return Ok(Opened {
+                        position,
+                        answer: response.into_inner(),
+                    });
                 }
                 Ok(Err(status)) => status,
             };

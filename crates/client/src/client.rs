@@ -38,13 +38,19 @@ impl Client {
     /// The same client with another timeout for its calls.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { timeout, ..self.clone() }
+        Self {
+            timeout,
+            ..self.clone()
+        }
     }
 
     /// The same client in another namespace.
     #[must_use]
     pub fn with_namespace(&self, namespace: &str) -> Self {
-        Self { namespace: namespace.into(), ..self.clone() }
+        Self {
+            namespace: namespace.into(),
+            ..self.clone()
+        }
     }
 
     /// The namespace of requests that name none; empty: the server decides.

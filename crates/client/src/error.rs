@@ -1,5 +1,6 @@
 //! Why a call failed, sorted by what the caller can do about it.
 
+use flotilla_api::v1;
 use std::fmt;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -107,6 +108,22 @@ impl ClientError {
         }
     }
 
+    pub(crate) fn from_item(item: &v1::ItemError) -> Self {
+        let code = Code::from_i32(item.code);
+        let is_named = !item.reason.is_empty();
+        Self {
+            kind: kind_of(code),
+            code: if is_named {
+                item.reason.clone()
+            } else {
+                code_name(code)
+            },
+            message: item.message.clone(),
+            hint: Some(item.hint.clone()).filter(|hint| !hint.is_empty()),
+            violations: Vec::new(),
+        }
+    }
+
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
@@ -163,7 +180,10 @@ fn code_name(code: Code) -> String {
 
 fn sentence(status: &Status) -> String {
     if status.message().is_empty() {
-        return format!("expected an answer, but the server said only: {}", status.code());
+        return format!(
+            "expected an answer, but the server said only: {}",
+            status.code()
+        );
     }
     status.message().to_owned()
 }
@@ -186,8 +206,10 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert_eq!(error.code(), "definition_invalid");
         assert_eq!(error.hint(), Some("name a step"));
-        let expected =
-            Violation { field: "definition:3:5".to_owned(), description: "E201".to_owned() };
+        let expected = Violation {
+            field: "definition:3:5".to_owned(),
+            description: "E201".to_owned(),
+        };
         assert_eq!(error.violations(), [expected]);
     }
 

@@ -52,8 +52,16 @@ impl Failure {
         } else {
             server_verdict(status, &error)
         };
-        if verdict == (Verdict::Again { trace: Trace::Unsent, delay: None }) {
-            return Self { error: cannot_connect(status), verdict };
+        if verdict
+            == (Verdict::Again {
+                trace: Trace::Unsent,
+                delay: None,
+            })
+        {
+            return Self {
+                error: cannot_connect(status),
+                verdict,
+            };
         }
         Self { error, verdict }
     }
@@ -73,20 +81,34 @@ fn transport_verdict(status: &Status) -> Verdict {
         return Verdict::Final;
     }
     let is_unsent = has_cause::<ConnectError>(status);
-    Verdict::Again { trace: if is_unsent { Trace::Unsent } else { Trace::Unknown }, delay: None }
+    Verdict::Again {
+        trace: if is_unsent {
+            Trace::Unsent
+        } else {
+            Trace::Unknown
+        },
+        delay: None,
+    }
 }
 
 fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
-    let delay = status.get_details_retry_info().and_then(|info| info.retry_delay);
+    let delay = status
+        .get_details_retry_info()
+        .and_then(|info| info.retry_delay);
     match status.code() {
-        Code::ResourceExhausted => Verdict::Again { trace: Trace::NotApplied, delay },
-        Code::Unavailable if NOT_APPLIED.contains(&error.code()) => {
-            Verdict::Again { trace: Trace::NotApplied, delay }
-        }
+        Code::ResourceExhausted => Verdict::Again {
+            trace: Trace::NotApplied,
+            delay,
+        },
+        Code::Unavailable if NOT_APPLIED.contains(&error.code()) => Verdict::Again {
+            trace: Trace::NotApplied,
+            delay,
+        },
         // A proxy, or a server that is going down, says these without a reason.
-        Code::Unavailable | Code::Unknown | Code::Cancelled => {
-            Verdict::Again { trace: Trace::Unknown, delay }
-        }
+        Code::Unavailable | Code::Unknown | Code::Cancelled => Verdict::Again {
+            trace: Trace::Unknown,
+            delay,
+        },
         _ => Verdict::Final,
     }
 }
@@ -129,19 +151,37 @@ mod tests {
     #[test]
     fn a_server_without_a_leader_has_not_applied_the_request() {
         let verdict = said_by_server(Code::Unavailable, "no_leader");
-        assert_eq!(verdict, Verdict::Again { trace: Trace::NotApplied, delay: None });
+        assert_eq!(
+            verdict,
+            Verdict::Again {
+                trace: Trace::NotApplied,
+                delay: None
+            }
+        );
     }
 
     #[test]
     fn a_leader_that_was_lost_midway_may_have_applied_the_request() {
         let verdict = said_by_server(Code::Unavailable, "outcome_unknown");
-        assert_eq!(verdict, Verdict::Again { trace: Trace::Unknown, delay: None });
+        assert_eq!(
+            verdict,
+            Verdict::Again {
+                trace: Trace::Unknown,
+                delay: None
+            }
+        );
     }
 
     #[test]
     fn a_rejection_stands() {
-        assert_eq!(said_by_server(Code::NotFound, "run_not_found"), Verdict::Final);
-        assert_eq!(said_by_server(Code::DeadlineExceeded, "timeout"), Verdict::Final);
+        assert_eq!(
+            said_by_server(Code::NotFound, "run_not_found"),
+            Verdict::Final
+        );
+        assert_eq!(
+            said_by_server(Code::DeadlineExceeded, "timeout"),
+            Verdict::Final
+        );
         assert_eq!(said_by_server(Code::Internal, "internal"), Verdict::Final);
     }
 
@@ -151,21 +191,39 @@ mod tests {
         let status = Status::with_error_details(Code::ResourceExhausted, "expected …", details);
         let delay = Some(Duration::from_millis(70));
         let verdict = Failure::from_status(&status).verdict;
-        assert_eq!(verdict, Verdict::Again { trace: Trace::NotApplied, delay });
+        assert_eq!(
+            verdict,
+            Verdict::Again {
+                trace: Trace::NotApplied,
+                delay
+            }
+        );
     }
 
     #[test]
     fn a_connection_that_breaks_leaves_the_outcome_unknown() {
         let broken = std::io::Error::other("connection reset");
         let verdict = Failure::from_status(&Status::from_error(Box::new(broken))).verdict;
-        assert_eq!(verdict, Verdict::Again { trace: Trace::Unknown, delay: None });
+        assert_eq!(
+            verdict,
+            Verdict::Again {
+                trace: Trace::Unknown,
+                delay: None
+            }
+        );
     }
 
     #[test]
     fn a_connection_that_was_never_made_leaves_nothing() {
         let refused = ConnectError(Box::new(std::io::Error::other("connection refused")));
         let failure = Failure::from_status(&Status::from_error(Box::new(refused)));
-        assert_eq!(failure.verdict, Verdict::Again { trace: Trace::Unsent, delay: None });
+        assert_eq!(
+            failure.verdict,
+            Verdict::Again {
+                trace: Trace::Unsent,
+                delay: None
+            }
+        );
         assert_eq!(failure.error.kind(), ErrorKind::CannotConnect);
     }
 }

@@ -45,6 +45,4 @@ pub use names::PublishedName;
 pub use options::ClientOptions;
 pub use requests::new_request_id;
 pub use watch::WatchUpdate;
-pub use worker::{
-    ActionContext, ActionResult, FailKind, HandlerError, Worker, WorkerBuilder, WorkerBuilderError,
-};
+pub use worker::{ActionContext, ActionResult, FailKind, HandlerError, Worker, WorkerBuilder};

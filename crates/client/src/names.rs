@@ -48,9 +48,18 @@ mod tests {
 
     #[test]
     fn names_are_in_snake_case_and_read_back() {
-        assert_eq!(v1::RunStatus::TimedOut.published_name().as_deref(), Some("timed_out"));
-        assert_eq!(v1::RunStatus::from_published_name("timed_out"), Some(v1::RunStatus::TimedOut));
-        assert_eq!(v1::ProcessKind::StreamConsumer.published_name().as_deref(), Some("stream_consumer"));
+        assert_eq!(
+            v1::RunStatus::TimedOut.published_name().as_deref(),
+            Some("timed_out")
+        );
+        assert_eq!(
+            v1::RunStatus::from_published_name("timed_out"),
+            Some(v1::RunStatus::TimedOut)
+        );
+        assert_eq!(
+            v1::ProcessKind::StreamConsumer.published_name().as_deref(),
+            Some("stream_consumer")
+        );
     }
 
     #[test]

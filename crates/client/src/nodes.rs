@@ -62,9 +62,16 @@ impl Nodes {
         }
         if list.nodes.is_empty() {
             let message = "expected at least one endpoint, but there is none";
-            return Err(ClientError::new(ErrorKind::Usage, "endpoint_invalid", message));
+            return Err(ClientError::new(
+                ErrorKind::Usage,
+                "endpoint_invalid",
+                message,
+            ));
         }
-        Ok(Self { connect_timeout: options.connect_timeout, list: Mutex::new(list) })
+        Ok(Self {
+            connect_timeout: options.connect_timeout,
+            list: Mutex::new(list),
+        })
     }
 
     /// How many nodes are known.
@@ -81,9 +88,16 @@ impl Nodes {
             .leader
             .into_iter()
             .chain(turn)
-            .min_by_key(|position| list.nodes[*position].avoided_until.filter(|until| *until > now))
+            .min_by_key(|position| {
+                list.nodes[*position]
+                    .avoided_until
+                    .filter(|until| *until > now)
+            })
             .expect("there is at least one node, and none is ever removed");
-        Picked { position, channel: list.nodes[position].channel.clone() }
+        Picked {
+            position,
+            channel: list.nodes[position].channel.clone(),
+        }
     }
 
     /// Remembers that a node did not serve a call.
@@ -130,7 +144,11 @@ impl Nodes {
 impl List {
     fn add(&mut self, address: &str, connect_timeout: Duration) -> Result<usize, ClientError> {
         let channel = channel(address, connect_timeout)?;
-        self.nodes.push(Node { address: address.to_owned(), channel, avoided_until: None });
+        self.nodes.push(Node {
+            address: address.to_owned(),
+            channel,
+            avoided_until: None,
+        });
         Ok(self.nodes.len() - 1)
     }
 }
@@ -159,8 +177,14 @@ mod tests {
     use super::*;
 
     fn nodes(endpoints: &[&str]) -> Result<Nodes, ClientError> {
-        let endpoints = endpoints.iter().map(|&address| address.to_owned()).collect();
-        Nodes::new(&ClientOptions { endpoints, ..ClientOptions::default() })
+        let endpoints = endpoints
+            .iter()
+            .map(|&address| address.to_owned())
+            .collect();
+        Nodes::new(&ClientOptions {
+            endpoints,
+            ..ClientOptions::default()
+        })
     }
 
     fn leader_is(address: &str) -> MetadataMap {
@@ -187,7 +211,11 @@ mod tests {
         assert_eq!(nodes.pick().position, 2);
         nodes.mark_failed(2);
         nodes.learn_leader(&leader_is("c:1"));
-        assert_eq!(nodes.pick().position, 0, "a follower that lags still names the dead leader");
+        assert_eq!(
+            nodes.pick().position,
+            0,
+            "a follower that lags still names the dead leader"
+        );
         tokio::time::advance(AVOIDED_FOR).await;
         assert_eq!(nodes.pick().position, 2);
     }

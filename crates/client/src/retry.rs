@@ -72,7 +72,11 @@ impl Retry {
     ///
     /// # Errors
     /// What the caller is told when there is no next attempt.
-    pub(crate) fn after(&mut self, failure: Failure, nodes: usize) -> Result<Duration, ClientError> {
+    pub(crate) fn after(
+        &mut self,
+        failure: Failure,
+        nodes: usize,
+    ) -> Result<Duration, ClientError> {
         let Verdict::Again { trace, delay } = failure.verdict else {
             return Err(self.conclude(failure.error));
         };
@@ -101,13 +105,13 @@ impl Retry {
         self.started + patience
     }
 
-    /// An answer that stands, or the server's own timeout.
+    /// An answer that stands, or the deadline as the other side saw it.
     fn conclude(&mut self, error: ClientError) -> ClientError {
-        if error.kind() != ErrorKind::Unknown {
-            return error;
+        if error.kind() == ErrorKind::Unknown {
+            self.timed_out()
+        } else {
+            error
         }
-        self.may_be_applied = true;
-        self.give_up(error)
     }
 
     fn give_up(&self, error: ClientError) -> ClientError {
@@ -145,8 +149,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_other_nodes_are_tried_at_once_and_then_after_a_delay() {
         let mut retry = retry(Intent::Write);
-        assert_eq!(retry.after(failure(Trace::NotApplied), 3), Ok(Duration::ZERO));
-        assert_eq!(retry.after(failure(Trace::NotApplied), 3), Ok(Duration::ZERO));
+        assert_eq!(
+            retry.after(failure(Trace::NotApplied), 3),
+            Ok(Duration::ZERO)
+        );
+        assert_eq!(
+            retry.after(failure(Trace::NotApplied), 3),
+            Ok(Duration::ZERO)
+        );
         assert!(retry.after(failure(Trace::NotApplied), 3).expect("goes on") > Duration::ZERO);
     }
 
@@ -156,19 +166,24 @@ mod tests {
         tokio::time::advance(REPEATED_FOR_MAX - Duration::from_secs(2)).await;
         assert!(retry.after(failure(Trace::NotApplied), 1).is_ok());
         tokio::time::advance(Duration::from_secs(2)).await;
-        let error = retry.after(failure(Trace::NotApplied), 1).expect_err("half the window is over");
+        let error = retry
+            .after(failure(Trace::NotApplied), 1)
+            .expect_err("half the window is over");
         assert_eq!(error.kind(), ErrorKind::Retryable);
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_lost_answer_leaves_a_write_unknown_and_a_read_retryable() {
-        for (intent, kind) in
-            [(Intent::Write, ErrorKind::Unknown), (Intent::Read, ErrorKind::Retryable)]
-        {
+        for (intent, kind) in [
+            (Intent::Write, ErrorKind::Unknown),
+            (Intent::Read, ErrorKind::Retryable),
+        ] {
             let mut retry = retry(intent);
             assert!(retry.after(failure(Trace::Unknown), 1).is_ok());
             tokio::time::advance(REPEATED_FOR_MAX).await;
-            let error = retry.after(failure(Trace::Unsent), 1).expect_err("gives up");
+            let error = retry
+                .after(failure(Trace::Unsent), 1)
+                .expect_err("gives up");
             assert_eq!(error.kind(), kind);
         }
     }
@@ -178,7 +193,9 @@ mod tests {
         let mut retry = retry(Intent::Write);
         assert!(retry.after(failure(Trace::Unsent), 1).is_ok());
         tokio::time::advance(Duration::from_secs(3)).await;
-        let error = retry.after(failure(Trace::Unsent), 1).expect_err("gives up");
+        let error = retry
+            .after(failure(Trace::Unsent), 1)
+            .expect_err("gives up");
         assert_eq!(error.kind(), ErrorKind::CannotConnect);
     }
 }

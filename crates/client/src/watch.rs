@@ -28,7 +28,7 @@ impl WatchUpdate {
     pub fn is_last(&self) -> bool {
         match self {
             Self::Event(_) => false,
-            Self::Status(status) => status.terminal.is_some(),
+            Self::Status(status) => is_end(status),
         }
     }
 }
@@ -74,7 +74,7 @@ struct Watch {
 
 impl Watch {
     async fn next(&mut self) -> Result<Option<WatchUpdate>, ClientError> {
-        if self.status.as_ref().is_some_and(|status| status.terminal.is_some()) {
+        if self.status.as_ref().is_some_and(is_end) {
             return Ok(None);
         }
         loop {
@@ -93,7 +93,8 @@ impl Watch {
                     self.lose(error).await?;
                 }
                 Err(status) => {
-                    let failure = self.client.note_failure(stream.position, &status);
+                    let position = stream.position;
+                    let failure = self.client.note_failure(position, &status);
                     if failure.verdict == Verdict::Final {
                         return Err(failure.error);
                     }
@@ -111,14 +112,19 @@ impl Watch {
                 self.request.after_seq = event.seq;
                 Some(WatchUpdate::Event(event))
             }
-            Update::Status(status) if self.status.as_ref().is_some_and(|old| old.seq >= status.seq) => {
-                None
-            }
+            Update::Status(status) if self.has_passed_on(&status) => None,
             Update::Status(status) => {
                 self.status = Some(status.clone());
                 Some(WatchUpdate::Status(status))
             }
         }
+    }
+
+    /// Whether the status was passed on, or an older one that a node which lags still has.
+    fn has_passed_on(&self, status: &v1::RunStatusChange) -> bool {
+        self.status
+            .as_ref()
+            .is_some_and(|last| last.seq > status.seq || last == status)
     }
 
     async fn stream(
@@ -130,7 +136,10 @@ impl Watch {
                 self.client
                     .open(self.request.clone(), |channel, request| async move {
                         let client = WorkflowServiceClient::new(channel);
-                        client.max_decoding_message_size(REPLY_BYTES_MAX).watch_run(request).await
+                        client
+                            .max_decoding_message_size(REPLY_BYTES_MAX)
+                            .watch_run(request)
+                            .await
                     })
                     .await?
             }
@@ -146,5 +155,18 @@ impl Watch {
         }
         sleep(self.backoff.next_delay()).await;
         Ok(())
+    }
+}
+
+fn is_end(status: &v1::RunStatusChange) -> bool {
+    match status.status() {
+        v1::RunStatus::Completed
+        | v1::RunStatus::Failed
+        | v1::RunStatus::Cancelled
+        | v1::RunStatus::TimedOut => true,
+        v1::RunStatus::Unspecified
+        | v1::RunStatus::Pending
+        | v1::RunStatus::Running
+        | v1::RunStatus::Waiting => false,
     }
 }

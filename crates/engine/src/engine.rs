@@ -4,12 +4,11 @@ use crate::command::{Body, Command};
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
-use crate::ids::RunNumber;
 use crate::overlay::Cache;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
-use crate::tables::{Quarantine, QuarantinedKind, encode_prefix, visit};
+use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
 use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
 use crate::{history, leadership, quarantine, request};
 use std::collections::BTreeSet;
@@ -20,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub struct Engine {
     cache: Cache,
     heads: QueueHeads,
-    quarantined_runs: BTreeSet<RunNumber>,
+    quarantined: BTreeSet<Quarantined>,
 }
 
 /// What applying an entry gave.
@@ -42,16 +41,16 @@ impl Engine {
     /// # Errors
     /// [`StoreError`] when the store fails.
     pub fn open(store: &dyn Reader) -> Result<Self, StoreError> {
-        let mut quarantined_runs = BTreeSet::new();
-        let runs = KeyRange::prefix(&encode_prefix::<Quarantine>(&QuarantinedKind::Run));
-        visit::<Quarantine>(store, &runs, Order::Ascending, |(_, number), _| {
-            quarantined_runs.insert(RunNumber(number));
+        let mut quarantined = BTreeSet::new();
+        let all = KeyRange::prefix(&encode_prefix::<Quarantine>(&()));
+        visit::<Quarantine>(store, &all, Order::Ascending, |subject, _| {
+            quarantined.insert(subject);
             ControlFlow::Continue(())
         })?;
         Ok(Self {
             cache: Cache::new(),
             heads: QueueHeads::default(),
-            quarantined_runs,
+            quarantined,
         })
     }
 
@@ -71,7 +70,7 @@ impl Engine {
             store,
             cache: &mut self.cache,
             heads: &mut self.heads,
-            quarantined_runs: &mut self.quarantined_runs,
+            quarantined: &mut self.quarantined,
         };
         let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);
         let now_ms = state.advance_clock()?;

@@ -10,28 +10,33 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunOwner, ActionRuns, Cluster, Event, EventKind, Quarantine, QuarantineRecord,
-    QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+    Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{EntryState, Turn};
 use crate::{history, ids};
 use std::any::Any;
 
-/// Sets aside what `command` names, and answers `internal`.
+/// Sets aside whose work `command` was doing, else what it names, and answers `internal`.
 pub(crate) fn contain(
     state: &mut EntryState<'_>,
     command: &Command,
     panic: &(dyn Any + Send),
 ) -> Result<Rejection, StoreError> {
     let detail = message(panic);
+    let suspect = state.take_suspect();
+    let named = command.body.subject();
     let mut turn = Turn::new(state, 0);
     let mut cluster = turn.cluster()?;
     cluster.panics_count += 1;
     turn.put::<Cluster>(&(), cluster);
-    let subject = locate(&mut turn, command)?;
-    if let Subject::Timer(timer) = command.body.subject() {
-        turn.clear_timer(timer);
+    let culprit = locate(&mut turn, command, suspect.unwrap_or_else(|| named.clone()))?;
+    if let Subject::Timer(timer) = named {
+        // Somebody else's bug is no reason to lose the timer: it fires again.
+        if culprit.is_none() || culprit == of_timer(&mut turn, timer)? {
+            turn.clear_timer(timer);
+        }
     }
-    if let Some((kind, number)) = subject {
+    if let Some((kind, number)) = culprit {
         let at_ms = turn.now_ms();
         let raft_index = turn.raft_index();
         let record = QuarantineRecord {
@@ -49,18 +54,19 @@ pub(crate) fn contain(
         }
     }
     turn.commit();
-    if let Some((QuarantinedKind::Run, number)) = subject {
-        state.quarantine(RunNumber(number));
+    if let Some(culprit) = culprit {
+        state.quarantine(culprit);
     }
     Ok(Rejection::Internal(detail))
 }
 
-/// What the command names, as far as it exists.
+/// What is to be set aside, as far as it exists.
 fn locate(
     turn: &mut Turn<'_, '_>,
     command: &Command,
-) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
-    match command.body.subject() {
+    subject: Subject,
+) -> Result<Option<Quarantined>, StoreError> {
+    match subject {
         Subject::Run(run_id) => {
             let number = match run_id.generated_number() {
                 Some(number) => Some(number),
@@ -80,7 +86,7 @@ fn locate(
 fn existing_run(
     turn: &mut Turn<'_, '_>,
     number: Option<RunNumber>,
-) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+) -> Result<Option<Quarantined>, StoreError> {
     let Some(number) = number else {
         return Ok(None);
     };
@@ -91,7 +97,7 @@ fn existing_run(
 fn of_action_run(
     turn: &mut Turn<'_, '_>,
     number: ids::ActionRunNumber,
-) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+) -> Result<Option<Quarantined>, StoreError> {
     Ok(turn
         .get::<ActionRuns>(&number)?
         .map(|record| match record.owner {
@@ -103,7 +109,7 @@ fn of_action_run(
 fn of_timer(
     turn: &mut Turn<'_, '_>,
     timer: TimerKey,
-) -> Result<Option<(QuarantinedKind, u64)>, StoreError> {
+) -> Result<Option<Quarantined>, StoreError> {
     match timer.kind {
         TimerKind::StepWake | TimerKind::SignalTimeout => {
             existing_run(turn, Some(RunNumber(timer.subject)))

@@ -69,6 +69,9 @@ pub enum Rejection {
     /// The run is set aside (design rule 10).
     #[error("expected run \"{0}\" to be in service, but it is quarantined")]
     RunQuarantined(RunId),
+    /// The stand-alone action run is set aside (design rule 10).
+    #[error("expected action run \"{0}\" to be in service, but it is quarantined")]
+    ActionRunQuarantined(ActionRunNumber),
     /// The run has as many signals as it may have.
     #[error("expected run \"{0}\" to have room for a signal, but it has as many as it may")]
     SignalsTooMany(RunId),
@@ -168,6 +171,7 @@ impl Rejection {
             Self::RunNotFound(_) => "run_not_found",
             Self::RunEnded { .. } => "run_ended",
             Self::RunQuarantined(_) => "run_quarantined",
+            Self::ActionRunQuarantined(_) => "action_run_quarantined",
             Self::SignalsTooMany(_) => "signals_too_many",
             Self::ActivationGone => "activation_gone",
             Self::ActionNotFound(_) => "action_not_found",
@@ -202,6 +206,7 @@ impl Rejection {
             | Self::RunIdTaken(_)
             | Self::RunEnded { .. }
             | Self::RunQuarantined(_)
+            | Self::ActionRunQuarantined(_)
             | Self::ActivationGone
             | Self::ActionDisabled(_)
             | Self::ActionRunEnded { .. }
@@ -258,6 +263,7 @@ impl Rejection {
             | Self::RunIdReserved(_)
             | Self::RunEnded { .. }
             | Self::SignalsTooMany(_)
+            | Self::ActionRunQuarantined(_)
             | Self::ActivationGone
             | Self::ActionRunEnded { .. }
             | Self::OutcomeReserved(_)

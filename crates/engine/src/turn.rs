@@ -1,15 +1,16 @@
 //! One command's overlay: what it reads, and the writes, events and effects that it collects.
 
+use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
 use crate::heads::QueueHeads;
-use crate::ids::{ActionName, Namespace, RunNumber};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber};
 use crate::overlay::{Cache, Cell, Overlay, merged};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
-    Cluster, ClusterRecord, Event, Key, Ready, ReadyRecord, Table, TimerKey, Timers, damaged,
-    decode_key, decode_record, decode_row, encode_key, encode_prefix,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, Event, Key, Quarantined,
+    QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key, decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -47,7 +48,8 @@ pub(crate) struct EntryState<'a> {
     store: &'a dyn Reader,
     cache: &'a mut Cache,
     heads: &'a mut QueueHeads,
-    quarantined_runs: &'a mut BTreeSet<RunNumber>,
+    quarantined: &'a mut BTreeSet<Quarantined>,
+    suspect: Option<Subject>,
     overlay: Overlay,
     stamp: Stamp,
     now_ms: u64,
@@ -61,7 +63,7 @@ pub(crate) struct Source<'a> {
     pub(crate) store: &'a dyn Reader,
     pub(crate) cache: &'a mut Cache,
     pub(crate) heads: &'a mut QueueHeads,
-    pub(crate) quarantined_runs: &'a mut BTreeSet<RunNumber>,
+    pub(crate) quarantined: &'a mut BTreeSet<Quarantined>,
 }
 
 impl<'a> EntryState<'a> {
@@ -75,7 +77,8 @@ impl<'a> EntryState<'a> {
             store: source.store,
             cache: source.cache,
             heads: source.heads,
-            quarantined_runs: source.quarantined_runs,
+            quarantined: source.quarantined,
+            suspect: None,
             overlay: Overlay::default(),
             stamp,
             now_ms: stamp.now_ms,
@@ -97,8 +100,13 @@ impl<'a> EntryState<'a> {
         Ok(now_ms)
     }
 
-    pub(crate) fn quarantine(&mut self, run: RunNumber) {
-        self.quarantined_runs.insert(run);
+    pub(crate) fn quarantine(&mut self, subject: Quarantined) {
+        self.quarantined.insert(subject);
+    }
+
+    /// Whose work was being done, where a turn does that of others than its command names.
+    pub(crate) fn take_suspect(&mut self) -> Option<Subject> {
+        self.suspect.take()
     }
 
     /// The entry's writes, encoded; the cache follows them.
@@ -354,7 +362,28 @@ impl<'t, 'e> Turn<'t, 'e> {
 
     /// Whether the run was set aside (design rule 10).
     pub(crate) fn is_quarantined(&self, run: RunNumber) -> bool {
-        self.entry.quarantined_runs.contains(&run)
+        let run = (QuarantinedKind::Run, run.0);
+        self.entry.quarantined.contains(&run)
+    }
+
+    /// Whether the action run, or the run that it belongs to, was set aside.
+    pub(crate) fn is_task_quarantined(
+        &self,
+        number: ActionRunNumber,
+        record: &ActionRunRecord,
+    ) -> bool {
+        match record.owner {
+            ActionRunOwner::Step { run, .. } => self.is_quarantined(run),
+            ActionRunOwner::Caller => {
+                let action_run = (QuarantinedKind::ActionRun, number.0);
+                self.entry.quarantined.contains(&action_run)
+            }
+        }
+    }
+
+    /// Says whose work is done from now on: a panic sets that aside (design rule 10).
+    pub(crate) fn suspect(&mut self, subject: Subject) {
+        self.entry.suspect = Some(subject);
     }
 
     /// The entry's offers.

@@ -1,1 +1,57 @@
 //! Everything a member does to stay consistent: Raft, log, state, snapshots, peer network.
+//!
+//! A [`Replica`] takes commands from any node to the leader, which packs them into entries of the
+//! [`log`]; every member applies the committed entries to its [`state`] with the engine, in one
+//! write each, and tells subscribers what was applied. It never looks into a command.
+//!
+//! Seams, for simulation and tests (design rule 15): [`Clock`], [`Transport`] with [`PeerCalls`],
+//! [`Storage`] with [`LogDevice`] and [`StateStore`].
+
+mod batch;
+mod clock;
+mod cluster;
+mod core;
+mod fatal;
+mod hooks;
+mod identity;
+mod log;
+mod membership;
+mod network;
+mod opening;
+mod proposal;
+mod raft;
+mod read;
+mod replica;
+mod start;
+mod state;
+mod storage;
+mod submit;
+#[cfg(test)]
+mod testing;
+mod tuning;
+mod view;
+
+pub use clock::{Clock, SystemClock};
+pub use cluster::formation::Formation;
+pub use cluster::leadership::{Leader, Leadership};
+pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
+pub use fatal::FatalError;
+pub use hooks::{Hooks, NoOffers, OfferSource};
+pub use log::device::{
+    DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor,
+};
+pub use log::record::RecordError;
+pub use log::store::LogOpenError;
+pub use network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
+pub use network::protocol;
+pub use network::transport::{GrpcTransport, Transport};
+pub use read::ReadError;
+pub use replica::{Config, Counters, Replica};
+pub use start::StartError;
+pub use state::feed::{AppliedBatch, Notice, Subscription};
+pub use state::rows::{Divergence, RowError};
+pub use state::store::{Incoming, SharedReader, StateStore};
+pub use storage::{RocksStorage, Storage, StorageError};
+pub use submit::SubmitError;
+pub use tuning::Tuning;
+pub use view::View;

@@ -20,7 +20,7 @@ pub struct Member {
 }
 
 pub(crate) type Membership = openraft::Membership<u64, Member>;
-pub(crate) type StoredMembership = openraft::alias::StoredMembershipOf<TypeConfig>;
+pub(crate) type StoredMembership = openraft::type_config::alias::StoredMembershipOf<TypeConfig>;
 
 /// The persisted form: ours, since openraft's own may change with its version.
 #[derive(Serialize, Deserialize)]

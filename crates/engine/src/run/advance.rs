@@ -2,6 +2,7 @@
 
 use super::decide::InputVerdict;
 use super::{child, decide, enter, execute, finish, settle};
+use crate::command::Subject;
 use crate::definition::{StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber};
 use crate::limits::ADVANCE_STEPS_MAX;
@@ -43,6 +44,21 @@ pub(crate) enum Work {
     },
 }
 
+impl Work {
+    /// Whose work it is.
+    fn run(&self) -> RunNumber {
+        match self {
+            Self::Enter { run, .. }
+            | Self::Execute { run, .. }
+            | Self::BeginChild { run, .. }
+            | Self::DecideChild { run, .. }
+            | Self::Settle { run, .. }
+            | Self::Finish { run, .. }
+            | Self::Cancel { run, .. } => *run,
+        }
+    }
+}
+
 /// What a step's target came back with.
 pub(crate) struct Settled {
     /// The outcome.
@@ -73,13 +89,19 @@ impl Progress {
     }
 }
 
-/// Does `work` and everything that follows from it, until all runs wait or have ended.
+/// Does `work` and everything that follows from it, until all runs wait or have ended. Runs that
+/// are set aside stay as they are (design rule 10).
 pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
     let mut progress = Progress {
         queue: VecDeque::from([work]),
         steps_count: 0,
     };
     while let Some(work) = progress.queue.pop_front() {
+        let run = work.run();
+        if turn.is_quarantined(run) {
+            continue;
+        }
+        turn.suspect(Subject::RunNumber(run));
         match work {
             Work::Enter { run, step } => enter::enter(turn, &mut progress, run, step)?,
             Work::Execute { run, activation } => {

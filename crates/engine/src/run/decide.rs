@@ -45,8 +45,11 @@ impl DecideChildInput {
         {
             return Err(Rejection::ActivationGone.into());
         }
-        turn.delete::<InputChecks>(&(self.parent, self.activation));
         let run = load(turn, self.parent)?;
+        if turn.is_quarantined(self.parent) {
+            return Err(Rejection::RunQuarantined(run.id).into());
+        }
+        turn.delete::<InputChecks>(&(self.parent, self.activation));
         let active = run
             .activation(self.activation)
             .ok_or(Rejection::ActivationGone)?;

@@ -199,7 +199,11 @@ fn tell_parent(
                 (*output).clone(),
             ))
         }
-        None => None,
+        None if is_completed => None,
+        None => {
+            let error = error_of(&child);
+            Some(store_payload(turn, link.run, &mut parent, error))
+        }
     };
     turn.put::<Runs>(&link.run, parent);
     let kind = EventKind::ChildCompleted {
@@ -224,4 +228,14 @@ fn tell_parent(
         settled,
     });
     Ok(())
+}
+
+/// What a child that failed without any output of its own gives its parent (W10a).
+fn error_of(child: &RunRecord) -> Json {
+    let status = child.status.name();
+    let message = child.detail.clone();
+    Json::error(
+        status,
+        &message.unwrap_or_else(|| format!("{} ended {status}", child.id)),
+    )
 }

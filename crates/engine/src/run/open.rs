@@ -95,7 +95,8 @@ pub(crate) fn find(
     let missing = || Rejection::RunNotFound(run_id.clone());
     let number = number.ok_or_else(missing)?;
     let run = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
-    if run.namespace != *namespace {
+    // A run whose caller chose its id has no other.
+    if run.namespace != *namespace || run.id != *run_id {
         return Err(missing().into());
     }
     if turn.is_quarantined(number) {

@@ -31,7 +31,7 @@ pub use definition::{
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
-pub use quarantine::{Quarantine, QuarantineRecord, QuarantinedKind};
+pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
 pub use request::{RequestRecord, Requests};
 pub use run::{
     Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By kind and number. Live until an operator retries them.
-    24 Quarantine((QuarantinedKind, u64)) -> QuarantineRecord;
+    24 Quarantine(Quarantined) -> QuarantineRecord;
 }
+
+/// What was set aside: its kind and its number.
+pub type Quarantined = (QuarantinedKind, u64);
 
 /// What can be set aside. The byte is part of the key and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -79,6 +79,8 @@ pub struct WorkerActivityRecord {
     pub load: u32,
     /// When it was last heard, in milliseconds.
     pub heard_at_ms: u64,
+    /// When its silence timer is due, in milliseconds; none is set while it is unhealthy.
+    pub silence_due_ms: Option<u64>,
     /// Tasks that it holds (A4).
     pub leases: Vec<ActionRunNumber>,
     /// Tasks completed in its life.

@@ -3,6 +3,7 @@
 use super::lease::lease_timer;
 use super::ready::{load, ready_key};
 use super::token::TaskToken;
+use crate::command::Subject;
 use crate::effect::{Assignment, Effect};
 use crate::entry::Offer;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
@@ -17,6 +18,7 @@ use crate::turn::{Outcome, Turn};
 use crate::worker;
 use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -30,53 +32,78 @@ pub struct AssignTasks {
 impl AssignTasks {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let mut count = 0;
-        for number in self.candidates(turn, namespace)? {
+        for (number, position) in self.candidates(turn, namespace)? {
+            turn.suspect(Subject::ActionRun(number));
             let record = load(turn, number)?;
-            let Some(position) = fitting_offer(turn, &record)? else {
-                continue;
-            };
             turn.delete::<Ready>(&ready_key(number, &record));
-            assign(turn, number, position)?;
-            count += 1;
+            // A task that is set aside leaves the queue, so that it holds up nobody (design rule 10).
+            if !turn.is_task_quarantined(number, &record) {
+                assign(turn, number, position)?;
+                count += 1;
+            }
         }
         Ok(Reply::TasksAssigned { count })
     }
 
-    /// Ready tasks that some offer could take by its labels, at most as many as there are slots.
+    /// The tasks that the offers take, each with the position of its offer.
     fn candidates(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-    ) -> Result<Vec<ActionRunNumber>, StoreError> {
-        let offers: Vec<(&Offer, u32)> = turn
-            .offers()
-            .iter()
-            .enumerate()
-            .filter(|(_, offer)| is_for(offer, namespace, &self.action))
-            .map(|(position, offer)| (offer, turn.slots_left(position)))
-            .filter(|(_, slots)| *slots > 0)
-            .collect();
-        let slots: usize = offers.iter().map(|(_, slots)| *slots as usize).sum();
-        let wanted = slots.min(ENTRY_COMMANDS_MAX);
-        let mut numbers = Vec::new();
-        if wanted == 0 {
-            return Ok(numbers);
+    ) -> Result<Vec<(ActionRunNumber, usize)>, StoreError> {
+        let mut open = self.open_offers(turn, namespace)?;
+        let mut taken = Vec::new();
+        if open.is_empty() {
+            return Ok(taken);
         }
         turn.visit_ready(&(namespace.clone(), self.action.clone()), |key, ready| {
-            if offers
-                .iter()
-                .any(|(offer, _)| has_labels(offer, &ready.labels))
-            {
-                numbers.push(key.3);
+            // Slots are counted here, so that tasks which fit no free one hold up nobody (A3).
+            let fitting = open
+                .iter_mut()
+                .filter(|open| has_labels(open.offer, &ready.labels));
+            if let Some(best) = fitting.max_by_key(|open| (open.slots, Reverse(open.position))) {
+                best.slots -= 1;
+                taken.push((key.3, best.position));
             }
-            if numbers.len() < wanted {
-                ControlFlow::Continue(())
-            } else {
+            open.retain(|open| open.slots > 0);
+            if open.is_empty() || taken.len() == ENTRY_COMMANDS_MAX {
                 ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         })?;
-        Ok(numbers)
+        Ok(taken)
     }
+
+    /// The offers for this action whose workers take tasks and have free slots.
+    fn open_offers<'e>(
+        &self,
+        turn: &mut Turn<'_, 'e>,
+        namespace: &Namespace,
+    ) -> Result<Vec<OpenOffer<'e>>, StoreError> {
+        let mut open = Vec::new();
+        for (position, offer) in turn.offers().iter().enumerate() {
+            let slots = turn.slots_left(position);
+            if slots > 0
+                && is_for(offer, namespace, &self.action)
+                && worker::is_taking_tasks(turn, namespace, &offer.worker)?
+            {
+                open.push(OpenOffer {
+                    offer,
+                    position,
+                    slots,
+                });
+            }
+        }
+        Ok(open)
+    }
+}
+
+/// An offer with slots that are free so far.
+struct OpenOffer<'e> {
+    offer: &'e Offer,
+    position: usize,
+    slots: u32,
 }
 
 /// The offer that gets the task: of those that fit, the one with the most free slots.

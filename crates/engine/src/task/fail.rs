@@ -46,7 +46,7 @@ pub struct FailTask {
     pub token: TaskToken,
     /// What may follow.
     pub kind: FailKind,
-    /// The failure's code; plans classify by it (W35).
+    /// The failure's code; plans classify by it (W35). Without one it is the outcome's name.
     pub code: Option<String>,
     /// What went wrong.
     pub message: String,
@@ -54,15 +54,13 @@ pub struct FailTask {
     pub outcome: FailureOutcome,
 }
 
-const CODE_DEFAULT: &str = "failure";
-
 impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let number = self.token.action_run;
         let (mut record, lease) = check(turn, namespace, &self.token)?;
         drop_lease(turn, number, &mut record)?;
         worker::count(turn, (namespace, &lease.worker), (&record.action, false))?;
-        let code = self.code.as_deref().unwrap_or(CODE_DEFAULT);
+        let code = self.code.as_deref().unwrap_or(self.outcome.name());
         let message = cut(&self.message);
         record.error = Some(TaskError {
             code: cut(code),

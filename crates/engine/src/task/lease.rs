@@ -3,12 +3,13 @@
 use super::end::{self, Ending};
 use super::ready::{load, make_ready};
 use super::token::TaskToken;
+use crate::command::Subject;
 use crate::ids::{ActionRunNumber, Namespace};
 use crate::rejection::Rejection;
 use crate::run::{self, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunRecord, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey, TimerKind,
+    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey, TimerKind,
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
@@ -39,10 +40,13 @@ pub(super) fn check(
         let (action_run, status) = (token.action_run, record.status.name().to_owned());
         return Err(Rejection::ActionRunEnded { action_run, status }.into());
     }
-    if let crate::tables::ActionRunOwner::Step { run, .. } = record.owner
-        && turn.is_quarantined(run)
-    {
-        return Err(Rejection::RunQuarantined(run::load(turn, run)?.id).into());
+    if turn.is_task_quarantined(token.action_run, &record) {
+        return Err(match record.owner {
+            ActionRunOwner::Step { run, .. } => {
+                Rejection::RunQuarantined(run::load(turn, run)?.id).into()
+            }
+            ActionRunOwner::Caller => Rejection::ActionRunQuarantined(token.action_run).into(),
+        });
     }
     match &record.lease {
         Some(lease) if record.attempt == token.attempt && lease.secret == token.secret => {
@@ -110,6 +114,7 @@ pub(crate) fn expire(
 
 /// A worker is gone: its task is ready again, the same attempt (A4).
 pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
+    turn.suspect(Subject::ActionRun(number));
     let mut record = load(turn, number)?;
     if drop_lease(turn, number, &mut record)?.is_none() {
         return Ok(());

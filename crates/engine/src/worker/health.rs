@@ -32,12 +32,11 @@ impl ReleaseWorker {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
-        let leases = activity.leases.clone();
-        let gone = WorkerActivityRecord {
-            state: WorkerState::Unhealthy,
-            load: 0,
-            ..Arc::unwrap_or_clone(activity)
-        };
+        let mut gone = Arc::unwrap_or_clone(activity);
+        let leases = gone.leases.clone();
+        unwatch(turn, worker.number, &mut gone);
+        gone.state = WorkerState::Unhealthy;
+        gone.load = 0;
         turn.put::<WorkerActivities>(&key, gone);
         for lease in leases {
             task::release(turn, lease)?;
@@ -46,11 +45,35 @@ impl ReleaseWorker {
     }
 }
 
-/// The timer that finds a worker silent when nothing is heard from now on.
-pub(super) fn silence_timer(worker: WorkerNumber, heard_at_ms: u64) -> TimerKey {
+/// Watches for the worker's silence, counted from when it was last heard; once, however often it is
+/// called.
+pub(super) fn watch(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerNumber,
+    activity: &mut WorkerActivityRecord,
+) {
+    if activity.silence_due_ms.is_none() {
+        let due_ms = activity.heard_at_ms.saturating_add(WORKER_SILENCE_MS_MAX);
+        activity.silence_due_ms = Some(due_ms);
+        turn.set_timer(silence_timer(worker, due_ms));
+    }
+}
+
+/// Watches no longer.
+pub(super) fn unwatch(
+    turn: &mut Turn<'_, '_>,
+    worker: WorkerNumber,
+    activity: &mut WorkerActivityRecord,
+) {
+    if let Some(due_ms) = activity.silence_due_ms.take() {
+        turn.clear_timer(silence_timer(worker, due_ms));
+    }
+}
+
+fn silence_timer(worker: WorkerNumber, due_ms: u64) -> TimerKey {
     TimerKey {
         kind: TimerKind::WorkerSilence,
-        due_ms: heard_at_ms.saturating_add(WORKER_SILENCE_MS_MAX),
+        due_ms,
         subject: worker.0,
         detail: 0,
     }
@@ -65,18 +88,14 @@ pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outc
     let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
         return Ok(());
     };
-    if activity.state == WorkerState::Unhealthy {
-        return Ok(());
+    let mut activity = Arc::unwrap_or_clone(activity);
+    activity.silence_due_ms = None;
+    let silent_ms = turn.now_ms().saturating_sub(activity.heard_at_ms);
+    if silent_ms < WORKER_SILENCE_MS_MAX {
+        watch(turn, worker, &mut activity);
+    } else {
+        activity.state = WorkerState::Unhealthy;
     }
-    let timer = silence_timer(worker, activity.heard_at_ms);
-    if timer.due_ms > turn.now_ms() {
-        turn.set_timer(timer);
-        return Ok(());
-    }
-    let silent = WorkerActivityRecord {
-        state: WorkerState::Unhealthy,
-        ..Arc::unwrap_or_clone(activity)
-    };
-    turn.put::<WorkerActivities>(&key, silent);
+    turn.put::<WorkerActivities>(&key, activity);
     Ok(())
 }

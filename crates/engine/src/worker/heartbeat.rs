@@ -1,10 +1,10 @@
 //! A worker says that it lives (A20).
 
-use super::health::silence_timer;
+use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerState, Workers};
+use crate::tables::{WorkerActivities, WorkerState, Workers};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -29,20 +29,13 @@ impl HeartbeatWorker {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
-        let now_ms = turn.now_ms();
-        if activity.state == WorkerState::Unhealthy {
-            turn.set_timer(silence_timer(worker.number, now_ms));
-        }
+        let mut activity = Arc::unwrap_or_clone(activity);
+        activity.state = WorkerState::Healthy;
+        activity.heard_at_ms = turn.now_ms();
+        activity.load = self.load;
+        watch(turn, worker.number, &mut activity);
         let is_draining = activity.is_draining;
-        turn.put::<WorkerActivities>(
-            &key,
-            WorkerActivityRecord {
-                state: WorkerState::Healthy,
-                heard_at_ms: now_ms,
-                load: self.load,
-                ..Arc::unwrap_or_clone(activity)
-            },
-        );
+        turn.put::<WorkerActivities>(&key, activity);
         Ok(Reply::WorkerHeard { is_draining })
     }
 }

@@ -1,6 +1,6 @@
 //! Registering a worker (A20).
 
-use super::health::silence_timer;
+use super::health::{unwatch, watch};
 use crate::entry::NodeId;
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
 use crate::json::Json;
@@ -55,25 +55,14 @@ impl RegisterWorker {
         let activity = turn
             .get::<WorkerActivities>(&key)?
             .map(Arc::unwrap_or_clone);
-        // An unhealthy worker has no timer; a healthy one's is set and looks at `heard_at_ms`.
-        let needs_timer = activity
-            .as_ref()
-            .is_none_or(|old| old.state == WorkerState::Unhealthy);
-        let old = activity.unwrap_or_else(|| fresh(now_ms));
-        let leases = old.leases.clone();
-        turn.put::<WorkerActivities>(
-            &key,
-            WorkerActivityRecord {
-                state: WorkerState::Healthy,
-                is_draining: false,
-                load: 0,
-                heard_at_ms: now_ms,
-                ..old
-            },
-        );
-        if needs_timer {
-            turn.set_timer(silence_timer(number, now_ms));
-        }
+        let mut activity = activity.unwrap_or_else(|| fresh(now_ms));
+        let leases = activity.leases.clone();
+        activity.state = WorkerState::Healthy;
+        activity.is_draining = false;
+        activity.load = 0;
+        activity.heard_at_ms = now_ms;
+        watch(turn, number, &mut activity);
+        turn.put::<WorkerActivities>(&key, activity);
         if existing.is_some_and(|existing| existing.incarnation != self.incarnation) {
             for task in leases {
                 task::release(turn, task)?;
@@ -138,6 +127,7 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
         is_draining: false,
         load: 0,
         heard_at_ms: now_ms,
+        silence_due_ms: None,
         leases: Vec::new(),
         tasks_completed: 0,
         tasks_failed: 0,
@@ -154,6 +144,9 @@ pub(super) fn remove(
     let key = (namespace.clone(), worker.clone());
     if let Some(record) = turn.get::<Workers>(&key)? {
         turn.delete::<WorkerNumbers>(&record.number);
+        if let Some(activity) = turn.get::<WorkerActivities>(&key)? {
+            unwatch(turn, record.number, &mut Arc::unwrap_or_clone(activity));
+        }
     }
     turn.delete::<Workers>(&key);
     turn.delete::<WorkerActivities>(&key);

@@ -14,7 +14,7 @@ use flotilla_engine::codec::DecodeError;
 use openraft::EntryPayload;
 
 /// An entry of the log as openraft handles it.
-pub(crate) type LogEntry = openraft::alias::EntryOf<TypeConfig>;
+pub(crate) type LogEntry = openraft::type_config::alias::EntryOf<TypeConfig>;
 
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
@@ -67,8 +67,8 @@ pub(crate) fn encode(entry: &LogEntry) -> Bytes {
             (KIND_COMMANDS, commands.bytes().clone())
         }
         EntryPayload::Normal(Proposal::Control(control)) => (KIND_CONTROL, control.encode().into()),
-        EntryPayload::Membership(membership) => {
-            (KIND_MEMBERSHIP, membership::encode_proposed(membership).into())
+        EntryPayload::Membership(proposed) => {
+            (KIND_MEMBERSHIP, membership::encode_proposed(proposed).into())
         }
     };
     let mut bytes = BytesMut::with_capacity(HEADER_BYTES + body.len());

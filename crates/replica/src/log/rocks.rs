@@ -86,7 +86,7 @@ impl LogDevice for RocksLog {
         }
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
-        self.database.write_opt(&batch, &options).map_err(failed)
+        self.database.write_opt(batch, &options).map_err(failed)
     }
 }
 

@@ -6,7 +6,7 @@ use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 
 /// Whom this node granted leadership, in which term.
-pub(crate) type Vote = openraft::alias::VoteOf<TypeConfig>;
+pub(crate) type Vote = openraft::type_config::alias::VoteOf<TypeConfig>;
 
 #[derive(Serialize, Deserialize)]
 enum VersionedVote {

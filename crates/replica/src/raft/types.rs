@@ -26,4 +26,7 @@ pub struct Outcome {
     pub replies: Vec<Result<Reply, Rejection>>,
 }
 
-pub(crate) type LogId = openraft::alias::LogIdOf<TypeConfig>;
+pub(crate) type LogId = openraft::type_config::alias::LogIdOf<TypeConfig>;
+
+/// The handle on openraft's core.
+pub(crate) type ConsensusHandle = openraft::Raft<TypeConfig, crate::state::machine::Machine>;

@@ -67,7 +67,7 @@ impl Generation {
         }
         let mut options = WriteOptions::default();
         options.disable_wal(true);
-        self.database().write_opt(&batch, &options).map_err(failed)
+        self.database().write_opt(batch, &options).map_err(failed)
     }
 
     /// Makes everything written so far durable.

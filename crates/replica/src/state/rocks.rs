@@ -82,8 +82,22 @@ impl Inner {
         current.checkpoint(&directory)?;
         sync_tree(&directory).and_then(|()| sync_directory(&self.snapshots)).map_err(failed)?;
         let capture = Arc::new(Generation::open_frozen(&directory).map_err(failed)?);
-        if let Some(old) = self.captured().replace(Arc::clone(&capture)) {
-            old.doom();
+        self.keep_newer(capture)
+    }
+
+    /// Keeps the newer of the last capture and this one: one that was under way while a received
+    /// state was installed comes last, but is older.
+    fn keep_newer(&self, capture: Arc<Generation>) -> Result<Arc<Generation>, StoreError> {
+        let index = rows::progress(capture.as_ref()).map_err(failed)?.index();
+        let mut captured = self.captured();
+        if let Some(last) = captured.as_ref()
+            && rows::progress(last.as_ref()).map_err(failed)?.index() > index
+        {
+            capture.doom();
+            return Ok(Arc::clone(last));
+        }
+        if let Some(older) = captured.replace(Arc::clone(&capture)) {
+            older.doom();
         }
         Ok(capture)
     }

@@ -2,30 +2,32 @@
 
 use super::event::events;
 use super::line::Line;
-use super::show::{definition_of, line, option, payload, state, step_name};
+use super::show::{line, option, payload, state, step_name};
 use super::world::World;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::tables::{
-    ActionRuns, Actions, AttributeValue, Cluster, Definitions, Quarantine, Ready, Requests, Runs,
-    TimerKey, WorkerActivities, Workers, Workflows,
+    ActionRuns, Actions, AttributeValue, Cluster, Definitions, History, Quarantine, Ready,
+    Requests, Runs, TimerKey, WorkerActivities, Workers, Workflows,
 };
 use std::collections::BTreeMap;
+
+const QUESTIONS: [&str; 8] = [
+    "show",
+    "timers",
+    "ready",
+    "quarantine",
+    "workers",
+    "history",
+    "stamps",
+    "kept",
+];
 
 /// Whether a line asks for something, and changes nothing.
 pub(super) fn is_question(text: &str) -> bool {
     let verb = text.split_whitespace().next();
-    [
-        "show",
-        "timers",
-        "ready",
-        "quarantine",
-        "workers",
-        "history",
-    ]
-    .map(Some)
-    .contains(&verb)
+    QUESTIONS.map(Some).contains(&verb)
 }
 
 /// The answer to a question.
@@ -55,6 +57,16 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             let run = world.read::<Runs>(&number).expect("the run exists");
             let wanted = line.next_number()..=line.next_number();
             events(world, number, &run, wanted)
+        }
+        "stamps" => stamps(world, world.run_number(&line.word())),
+        "kept" => {
+            let number = world.run_number(&line.word());
+            let cursor = world.read::<Runs>(&number).expect("the run exists").history;
+            let (from, to) = (cursor.trimmed_after, cursor.trimmed_until);
+            format!(
+                "{} events, trimmed after {from} until {to}\n",
+                cursor.events_count
+            )
         }
         other => panic!("expected a question, but found {other}"),
     };
@@ -93,6 +105,16 @@ fn show(world: &World, line: &mut Line) -> String {
             None => show_run(world, world.run_number(id)),
         },
     }
+}
+
+/// Where each record of a run's history comes from.
+fn stamps(world: &World, number: RunNumber) -> String {
+    let rows = world.rows::<History>();
+    let own = rows.iter().filter(|((owner, _), _)| *owner == number);
+    listed(own.map(|((_, first), record)| {
+        let (at_ms, index, node) = (record.at_ms, record.raft_index, record.node.0);
+        format!("  {first} at {at_ms} index {index} node {node}")
+    }))
 }
 
 fn show_workflow(world: &World, key: (Namespace, WorkflowName)) -> String {

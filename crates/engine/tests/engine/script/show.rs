@@ -3,16 +3,11 @@
 use super::event::events;
 use super::world::World;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
-use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
-};
+use flotilla_engine::ids::RunNumber;
 use flotilla_engine::tables::{
-    ActionRuns, Actions, Activation, ActivationState, AttributeValue, Cluster, Definitions, Event,
-    EventKind, History, PayloadRef, Payloads, Quarantine, Ready, Requests, RunRecord, Runs,
-    TimerKey, WorkerActivities, Workers, Workflows,
+    Activation, ActivationState, Definitions, PayloadRef, Payloads, RunRecord,
 };
 use flotilla_engine::{Effect, Rejection, Reply};
-use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
 /// One line for each reply.

@@ -1,0 +1,283 @@
+//! How a worker is set up and run.
+
+use super::handler::Handler;
+use super::service::Service;
+use super::{ActionContext, ActionResult, HandlerError};
+use crate::client::Client;
+use crate::error::{ClientError, ErrorKind};
+use bytes::Bytes;
+use flotilla_api::v1;
+use futures::FutureExt;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// More slots than a server would believe.
+const CONCURRENCY_MAX: usize = 10_000;
+
+/// Runs handlers for the tasks of actions.
+pub struct Worker {
+    client: Client,
+    setup: Arc<Setup>,
+    on_ready: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Worker {
+    /// Begins to set up a worker in the client's namespace.
+    #[must_use]
+    pub fn builder(client: Client) -> WorkerBuilder {
+        WorkerBuilder {
+            client,
+            worker_id: format!("{}-{:08x}", host(), rand::random::<u32>()),
+            machine_id: host(),
+            metadata: Bytes::new(),
+            labels: BTreeMap::new(),
+            concurrency: 10,
+            action_timeout: Duration::from_secs(5 * 60),
+            heartbeat_interval: Duration::from_secs(30),
+            drain_grace: Duration::from_secs(30),
+            handlers: BTreeMap::new(),
+            on_ready: None,
+        }
+    }
+
+    /// The worker's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.setup.worker_id
+    }
+
+    /// Works until `shutdown` is ready, then drains: takes no more tasks, lets those that run end,
+    /// hands back those that still run after the grace (A4a), and deregisters. Also ends, well, when
+    /// somebody else drains the worker. Lost connections and leaders are no end.
+    ///
+    /// # Errors
+    /// What the cluster refuses for good: the registration, or a worker that another process with
+    /// the same id has replaced (`worker_replaced`). Handlers that run are dropped.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
+        let stop = CancellationToken::new();
+        let mut service = Service::new(self.client, self.setup, self.on_ready);
+        let watch = async {
+            shutdown.await;
+            stop.cancel();
+            pending::<Infallible>().await
+        };
+        tokio::select! {
+            ended = service.live(&stop) => ended,
+            never = watch => match never {},
+        }
+    }
+}
+
+/// Sets up a [`Worker`].
+pub struct WorkerBuilder {
+    client: Client,
+    worker_id: String,
+    machine_id: String,
+    metadata: Bytes,
+    labels: BTreeMap<String, String>,
+    concurrency: usize,
+    action_timeout: Duration,
+    heartbeat_interval: Duration,
+    drain_grace: Duration,
+    handlers: BTreeMap<String, Handler>,
+    on_ready: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl WorkerBuilder {
+    /// The worker's id, unique in its namespace. The host's name and a random number by default.
+    #[must_use]
+    pub fn worker_id(self, worker_id: impl Into<String>) -> Self {
+        Self {
+            worker_id: worker_id.into(),
+            ..self
+        }
+    }
+
+    /// Groups the workers of one machine. The host's name by default.
+    #[must_use]
+    pub fn machine_id(self, machine_id: impl Into<String>) -> Self {
+        Self {
+            machine_id: machine_id.into(),
+            ..self
+        }
+    }
+
+    /// JSON for people to see in the registry. None by default.
+    #[must_use]
+    pub fn metadata(self, json: impl Into<Bytes>) -> Self {
+        Self {
+            metadata: json.into(),
+            ..self
+        }
+    }
+
+    /// A label, matched with those of action runs (A3).
+    #[must_use]
+    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.insert(key.into(), value.into());
+        self
+    }
+
+    /// How many tasks run at a time. 10 by default.
+    #[must_use]
+    pub fn concurrency(self, concurrency: usize) -> Self {
+        Self {
+            concurrency,
+            ..self
+        }
+    }
+
+    /// How long a handler may take; after that it is dropped and the task fails without retry
+    /// (A4a). 5 min by default.
+    #[must_use]
+    pub fn action_timeout(self, action_timeout: Duration) -> Self {
+        Self {
+            action_timeout,
+            ..self
+        }
+    }
+
+    /// How often the worker tells that it lives. 30 s by default; after 90 s of silence the cluster
+    /// holds it to be unhealthy.
+    #[must_use]
+    pub fn heartbeat_interval(self, heartbeat_interval: Duration) -> Self {
+        Self {
+            heartbeat_interval,
+            ..self
+        }
+    }
+
+    /// How long tasks may still run after the shutdown began. 30 s by default.
+    #[must_use]
+    pub fn drain_grace(self, drain_grace: Duration) -> Self {
+        Self {
+            drain_grace,
+            ..self
+        }
+    }
+
+    /// What runs the tasks of an action. The action is registered when it is missing.
+    #[must_use]
+    pub fn action<H, F>(mut self, name: impl Into<String>, handler: H) -> Self
+    where
+        H: Fn(ActionContext) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<ActionResult, HandlerError>> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |context| handler(context).boxed());
+        self.handlers.insert(name.into(), handler);
+        self
+    }
+
+    /// Called once, when the leader has accepted the worker and tasks may come.
+    #[must_use]
+    pub fn on_ready(self, on_ready: impl FnOnce() + Send + 'static) -> Self {
+        Self {
+            on_ready: Some(Box::new(on_ready)),
+            ..self
+        }
+    }
+
+    /// The worker, ready to run.
+    ///
+    /// # Errors
+    /// `Usage` without a handler, or with a concurrency or a heartbeat interval of 0.
+    pub fn build(self) -> Result<Worker, ClientError> {
+        if self.handlers.is_empty() {
+            return Err(invalid(
+                "a handler of at least one action, but there is none",
+            ));
+        }
+        if !(1..=CONCURRENCY_MAX).contains(&self.concurrency) {
+            let found = self.concurrency;
+            return Err(invalid(&format!(
+                "a concurrency of 1 to {CONCURRENCY_MAX}, but it is {found}"
+            )));
+        }
+        if self.heartbeat_interval.is_zero() {
+            return Err(invalid("an interval between heartbeats, but it is 0"));
+        }
+        let setup = Setup {
+            worker_id: self.worker_id,
+            machine_id: self.machine_id,
+            metadata: self.metadata,
+            labels: self.labels,
+            concurrency: self.concurrency,
+            action_timeout: self.action_timeout,
+            heartbeat_interval: self.heartbeat_interval,
+            drain_grace: self.drain_grace,
+            handlers: self.handlers,
+        };
+        Ok(Worker {
+            client: self.client,
+            setup: Arc::new(setup),
+            on_ready: self.on_ready,
+        })
+    }
+}
+
+/// What stays the same through a worker's life.
+pub(super) struct Setup {
+    pub(super) worker_id: String,
+    machine_id: String,
+    metadata: Bytes,
+    labels: BTreeMap<String, String>,
+    pub(super) concurrency: usize,
+    pub(super) action_timeout: Duration,
+    pub(super) heartbeat_interval: Duration,
+    pub(super) drain_grace: Duration,
+    pub(super) handlers: BTreeMap<String, Handler>,
+}
+
+impl Setup {
+    /// The actions that have a handler.
+    pub(super) fn actions(&self) -> Vec<String> {
+        self.handlers.keys().cloned().collect()
+    }
+
+    /// How the worker registers, but for its incarnation.
+    pub(super) fn record(&self) -> v1::RegisterRequest {
+        let process = |name: String| v1::Process {
+            name,
+            kind: v1::ProcessKind::Action.into(),
+        };
+        v1::RegisterRequest {
+            worker_id: self.worker_id.clone(),
+            worker_type: v1::WorkerType::Action.into(),
+            max_concurrency: u32::try_from(self.concurrency).unwrap_or(u32::MAX),
+            processes: self.actions().into_iter().map(process).collect(),
+            labels: self.labels.clone(),
+            metadata: self.metadata.clone(),
+            machine_id: self.machine_id.clone(),
+            ..v1::RegisterRequest::default()
+        }
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Setup")
+            .field("worker_id", &self.worker_id)
+            .finish_non_exhaustive()
+    }
+}
+
+fn host() -> String {
+    hostname::get()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .unwrap_or_else(|| "host".to_owned())
+}
+
+fn invalid(expectation: &str) -> ClientError {
+    ClientError::new(
+        ErrorKind::Usage,
+        "worker_invalid",
+        format!("expected {expectation}"),
+    )
+}

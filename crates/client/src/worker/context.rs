@@ -1,0 +1,124 @@
+//! What a handler knows of its task.
+
+use super::HandlerError;
+use super::lease::Lease;
+use crate::error::ClientError;
+use bytes::Bytes;
+use flotilla_api::v1;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What a handler knows of its task.
+#[derive(Clone, Debug)]
+pub struct ActionContext {
+    task: Arc<v1::TaskAssignment>,
+    lease: Arc<Lease>,
+    cancellation: CancellationToken,
+}
+
+impl ActionContext {
+    pub(super) fn new(
+        task: Arc<v1::TaskAssignment>,
+        lease: Arc<Lease>,
+        cancellation: CancellationToken,
+    ) -> Self {
+        Self {
+            task,
+            lease,
+            cancellation,
+        }
+    }
+
+    /// The input, decoded.
+    ///
+    /// # Errors
+    /// Of kind *non-retryable*, code `input_invalid`, when the input has another shape: it will have
+    /// the same one in the next attempt.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, HandlerError> {
+        serde_json::from_slice(&self.task.input).map_err(|error| {
+            let message = format!("expected an input that the handler knows, but {error}");
+            HandlerError::non_retryable(message).with_code("input_invalid")
+        })
+    }
+
+    /// The input, JSON text.
+    #[must_use]
+    pub fn input(&self) -> &Bytes {
+        &self.task.input
+    }
+
+    /// Makes the task's lease end this many milliseconds from now.
+    ///
+    /// Seldom needed: while the handler runs, the worker extends the lease by itself (A4a).
+    ///
+    /// # Errors
+    /// `Usage` for an extension that the cluster does not grant. When the lease is lost there is no
+    /// error: the handler is dropped.
+    pub async fn touch(&self, extend_ms: u64) -> Result<(), ClientError> {
+        self.lease.touch(Duration::from_millis(extend_ms)).await
+    }
+
+    /// The task's id, unique to the attempt.
+    #[must_use]
+    pub fn task_id(&self) -> &str {
+        &self.task.task_id
+    }
+
+    /// The right to report on the attempt.
+    #[must_use]
+    pub fn task_token(&self) -> &str {
+        &self.task.task_token
+    }
+
+    /// The id of the action run, the same for all its attempts.
+    #[must_use]
+    pub fn action_run_id(&self) -> &str {
+        &self.task.action_run_id
+    }
+
+    /// The action that was invoked.
+    #[must_use]
+    pub fn action_name(&self) -> &str {
+        &self.task.action
+    }
+
+    /// The attempt, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.task.attempt
+    }
+
+    /// When the action run was created, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn created_at_ms(&self) -> u64 {
+        self.task.created_at_ms
+    }
+
+    /// The workflow run that the task belongs to; none when the action was invoked by itself.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        self.task.run_id.as_deref()
+    }
+
+    /// The step that the task belongs to; none when the action was invoked by itself.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        self.task.step.as_deref()
+    }
+
+    /// The labels of the action run (A3).
+    #[must_use]
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.task.labels
+    }
+
+    /// Cancelled when the task is over, however it ends. A handler that is given up is simply
+    /// dropped; this is for what it has spawned.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+}

@@ -1,0 +1,281 @@
+//! What a worker has in hand and has to say: pure book-keeping, without input or output.
+//!
+//! A message that wants an answer stays in the books until the answer is there. When the stream
+//! breaks, all unanswered messages are said again on the next one, and the hello names every task
+//! in hand, so that the cluster hands out again only what never arrived (A4).
+
+use super::lease::TouchOrder;
+use super::report::Report;
+use crate::error::{ClientError, ErrorKind};
+use flotilla_api::v1;
+use flotilla_api::v1::worker_message::Message;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a worker has in hand and has to say.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    concurrency: usize,
+    /// By token.
+    tasks: BTreeMap<String, Stage>,
+    queue: VecDeque<Outgoing>,
+    unanswered: BTreeMap<u64, Outgoing>,
+    /// The number of the last message on this stream.
+    sequence: u64,
+    /// Tasks that came on this stream.
+    received: u64,
+    /// What the last `WorkerSlots` on this stream said.
+    offered: u64,
+    is_taking: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Reported,
+}
+
+#[derive(Debug)]
+enum Outgoing {
+    Report { token: String, report: Report },
+    Touch(TouchOrder),
+    Heartbeat { load: u32 },
+}
+
+/// What an answer asks the worker to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The cluster refuses the task's report or touch for good: drop what runs of it.
+    GiveUp {
+        /// The task's token.
+        token: String,
+        /// Why.
+        error: ClientError,
+    },
+    /// The stream is of no use any more: open it again.
+    Reopen(ClientError),
+}
+
+impl Ledger {
+    /// Empty books of a worker that runs up to `concurrency` tasks at a time.
+    pub(super) fn new(concurrency: usize) -> Self {
+        Self {
+            concurrency,
+            tasks: BTreeMap::new(),
+            queue: VecDeque::new(),
+            unanswered: BTreeMap::new(),
+            sequence: 0,
+            received: 0,
+            offered: 0,
+            is_taking: true,
+        }
+    }
+
+    /// Begins a new stream: its first message names what is in hand, and what was not answered on
+    /// the stream before is queued again, in order.
+    pub(super) fn open(&mut self, hello: v1::WorkerHello) -> v1::WorkerMessage {
+        let unanswered = std::mem::take(&mut self.unanswered);
+        for outgoing in unanswered.into_values().rev() {
+            self.queue.push_front(outgoing);
+        }
+        self.queue
+            .retain(|outgoing| !matches!(outgoing, Outgoing::Heartbeat { .. }));
+        self.sequence = 0;
+        self.received = 0;
+        self.offered = 0;
+        let held_task_tokens = self.tasks.keys().cloned().collect();
+        self.number(Message::Hello(v1::WorkerHello {
+            held_task_tokens,
+            ..hello
+        }))
+    }
+
+    /// Books a task that came. False when it is in hand already: it came twice.
+    pub(super) fn receive(&mut self, token: &str) -> bool {
+        self.received += 1;
+        if self.tasks.contains_key(token) {
+            return false;
+        }
+        self.tasks.insert(token.to_owned(), Stage::Running);
+        true
+    }
+
+    /// Books that a handler ended.
+    pub(super) fn report(&mut self, token: String, report: Report) {
+        if let Some(stage) = self.tasks.get_mut(&token) {
+            *stage = Stage::Reported;
+            self.queue.push_back(Outgoing::Report { token, report });
+        }
+    }
+
+    /// Books that a lease is to be extended.
+    pub(super) fn touch(&mut self, order: TouchOrder) {
+        self.queue.push_back(Outgoing::Touch(order));
+    }
+
+    /// Books that it is time for a sign of life.
+    pub(super) fn heartbeat(&mut self, load: usize) {
+        let load = u32::try_from(load).unwrap_or(u32::MAX);
+        self.queue.push_back(Outgoing::Heartbeat { load });
+    }
+
+    /// Offers no more slots.
+    pub(super) fn stop_taking(&mut self) {
+        self.is_taking = false;
+    }
+
+    /// Forgets a task.
+    pub(super) fn forget(&mut self, token: &str) {
+        self.tasks.remove(token);
+        self.queue.retain(|outgoing| !outgoing.is_report_of(token));
+    }
+
+    /// Whether it offers slots.
+    pub(super) fn is_taking(&self) -> bool {
+        self.is_taking
+    }
+
+    /// Whether no task is in hand: none runs, and every report was answered.
+    pub(super) fn is_settled(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Whether [`Self::next_message`] has one.
+    pub(super) fn has_message(&self) -> bool {
+        !self.queue.is_empty() || self.slots_total() != self.offered
+    }
+
+    /// The next message to send. Slots come after what frees them.
+    pub(super) fn next_message(&mut self) -> Option<v1::WorkerMessage> {
+        while let Some(outgoing) = self.queue.pop_front() {
+            if outgoing.is_obsolete() {
+                continue;
+            }
+            let message = self.number(outgoing.message());
+            self.unanswered.insert(message.sequence, outgoing);
+            return Some(message);
+        }
+        let tasks_total_max = self.slots_total();
+        if tasks_total_max == self.offered {
+            return None;
+        }
+        self.offered = tasks_total_max;
+        Some(self.number(Message::Slots(v1::WorkerSlots { tasks_total_max })))
+    }
+
+    /// Books an answer.
+    pub(super) fn answer(&mut self, result: v1::MessageResult) -> Option<Order> {
+        let outgoing = self.unanswered.remove(&result.sequence)?;
+        let error = result.result.and_then(|result| result.error);
+        match error.as_ref().map(ClientError::from_item) {
+            None => {
+                self.settle(outgoing);
+                None
+            }
+            Some(error) => self.refuse(outgoing, error),
+        }
+    }
+
+    fn settle(&mut self, outgoing: Outgoing) {
+        match outgoing {
+            Outgoing::Report { token, .. } => {
+                self.tasks.remove(&token);
+            }
+            // Nobody waits any more when the handler ended meanwhile.
+            Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
+            Outgoing::Heartbeat { .. } => {}
+        }
+    }
+
+    fn refuse(&mut self, outgoing: Outgoing, error: ClientError) -> Option<Order> {
+        if is_about_stream(&error) {
+            self.queue.push_back(outgoing);
+            return Some(Order::Reopen(error));
+        }
+        let is_malformed = error.kind() == ErrorKind::Usage;
+        match outgoing {
+            Outgoing::Report {
+                token,
+                report: Report::Completed { .. },
+            } if is_malformed => {
+                let report = Report::of_refusal(error.code(), error.message());
+                self.queue.push_back(Outgoing::Report { token, report });
+                None
+            }
+            Outgoing::Report { token, .. } => {
+                self.forget(&token);
+                Some(Order::GiveUp { token, error })
+            }
+            Outgoing::Touch(order) if is_malformed => {
+                drop(order.answer.send(Err(error)));
+                None
+            }
+            Outgoing::Touch(order) => {
+                let token = order.task_token;
+                // A task whose report is under way is judged by that report's answer.
+                if self.tasks.get(&token) != Some(&Stage::Running) {
+                    return None;
+                }
+                self.forget(&token);
+                Some(Order::GiveUp { token, error })
+            }
+            Outgoing::Heartbeat { .. } => Some(Order::Reopen(error)),
+        }
+    }
+
+    /// Tasks received on this stream plus the free slots. A task holds its slot while its handler
+    /// runs; twice as many may wait for the answer to their report, so that the way to the leader
+    /// and back costs no slot, but an answer that never comes does not let them pile up.
+    fn slots_total(&self) -> u64 {
+        if !self.is_taking {
+            return self.received;
+        }
+        let running = self
+            .tasks
+            .values()
+            .filter(|stage| **stage == Stage::Running)
+            .count();
+        let free = self
+            .concurrency
+            .saturating_sub(running)
+            .min((2 * self.concurrency).saturating_sub(self.tasks.len()));
+        self.received + u64::try_from(free).unwrap_or(u64::MAX)
+    }
+
+    fn number(&mut self, message: Message) -> v1::WorkerMessage {
+        self.sequence += 1;
+        v1::WorkerMessage {
+            sequence: self.sequence,
+            message: Some(message),
+        }
+    }
+}
+
+impl Outgoing {
+    fn message(&self) -> Message {
+        match self {
+            Self::Report { token, report } => report.message(token),
+            Self::Touch(order) => Message::Touch(v1::TaskTouch {
+                task_token: order.task_token.clone(),
+                extend_ms: u64::try_from(order.extend.as_millis()).unwrap_or(u64::MAX),
+            }),
+            Self::Heartbeat { load } => Message::Heartbeat(v1::WorkerLoad {
+                current_load: *load,
+            }),
+        }
+    }
+
+    /// A touch that nobody waits for any more.
+    fn is_obsolete(&self) -> bool {
+        matches!(self, Self::Touch(order) if order.answer.is_closed())
+    }
+
+    fn is_report_of(&self, task: &str) -> bool {
+        matches!(self, Self::Report { token, .. } if token == task)
+    }
+}
+
+/// Whether another stream, or the same worker registered again, may bring a better answer.
+fn is_about_stream(error: &ClientError) -> bool {
+    matches!(error.kind(), ErrorKind::Retryable | ErrorKind::Unknown)
+        || error.code() == super::session::WORKER_NOT_FOUND
+}

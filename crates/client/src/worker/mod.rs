@@ -1,0 +1,46 @@
+//! The worker SDK: runs handlers for the tasks of actions.
+//!
+//! A [`Worker`] registers itself and the actions that are missing, keeps one stream to the leader,
+//! offers its free slots, and runs a handler for each task that comes (A22). While a handler runs,
+//! the worker touches the lease at a third of its length (A4a). What a handler returns is reported
+//! until the cluster has answered; a task's token makes that safe (design rule 9).
+//!
+//! ```no_run
+//! use flotilla_client::{ActionContext, ActionResult, Client, HandlerError, Worker};
+//! use serde_json::{Value, json};
+//!
+//! async fn review(context: ActionContext) -> Result<ActionResult, HandlerError> {
+//!     let order: Value = context.json()?;
+//!     match order["amount"].as_f64() {
+//!         None => Err(HandlerError::non_retryable("expected an amount, but there is none")),
+//!         Some(amount) if amount < 100.0 => Ok(ActionResult::named("approved", order)),
+//!         Some(_) => Ok(ActionResult::success(json!({"review": "manual"}))),
+//!     }
+//! }
+//!
+//! # async fn example(client: Client) -> Result<(), flotilla_client::ClientError> {
+//! let worker = Worker::builder(client).concurrency(5).action("review-order", review).build()?;
+//! worker.run(async { drop(tokio::signal::ctrl_c().await) }).await
+//! # }
+//! ```
+//!
+//! Inside, three parts have one job each. The ledger books tasks, slots and messages, without any
+//! input or output. The crew runs handlers. The service moves messages between the two and the
+//! stream, and opens the stream again when it breaks.
+
+mod builder;
+mod context;
+mod crew;
+mod handler;
+mod lease;
+mod ledger;
+mod link;
+mod report;
+mod result;
+mod service;
+mod session;
+
+pub use builder::{Worker, WorkerBuilder};
+pub use context::ActionContext;
+pub use handler::{FailKind, HandlerError};
+pub use result::ActionResult;

@@ -1,0 +1,168 @@
+//! What a worker reports of a task.
+
+use super::{ActionResult, FailKind, HandlerError};
+use bytes::Bytes;
+use flotilla_api::v1;
+use flotilla_api::v1::worker_message::Message;
+use std::time::Duration;
+use tokio::task::JoinError;
+
+/// Outcomes that only the cluster itself gives (W11, A4a).
+const EXECUTION_LEVEL: [&str; 3] = ["target_not_found", "target_disabled", "execution_failure"];
+/// The bound of a payload; a larger message would be refused, or even break the stream.
+const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// What is kept of an error's message.
+const MESSAGE_BYTES_MAX: usize = 4096;
+
+/// What a worker reports of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The handler returned.
+    Completed {
+        /// The outcome.
+        outcome: String,
+        /// The output, JSON.
+        output: Bytes,
+    },
+    /// The handler failed.
+    Failed(HandlerError),
+}
+
+impl Report {
+    /// What a handler's end amounts to.
+    pub(super) fn of(result: Result<ActionResult, HandlerError>) -> Self {
+        let (outcome, output) = match result {
+            Ok(result) => result.into_parts(),
+            Err(error) => return Self::failed(error),
+        };
+        if EXECUTION_LEVEL.contains(&outcome.as_str()) {
+            let message = format!("expected an outcome of the action's own, but it is {outcome:?}");
+            return Self::failed(HandlerError::no_retry(message).with_code("outcome_reserved"));
+        }
+        if output.len() > OUTPUT_BYTES_MAX {
+            let found = output.len();
+            let message = format!(
+                "expected at most {OUTPUT_BYTES_MAX} bytes of output, but there are {found}"
+            );
+            return Self::failed(HandlerError::no_retry(message).with_code("output_too_large"));
+        }
+        Self::Completed { outcome, output }
+    }
+
+    /// The handler panicked.
+    pub(super) fn of_panic(error: JoinError) -> Self {
+        let message = match error.try_into_panic() {
+            Ok(payload) => match payload.downcast_ref::<&str>() {
+                Some(text) => (*text).to_owned(),
+                None => payload
+                    .downcast::<String>()
+                    .map_or_else(|_| String::new(), |text| *text),
+            },
+            Err(error) => error.to_string(),
+        };
+        let message = format!("expected the handler to return, but it panicked: {message}");
+        Self::failed(HandlerError::retry(message).with_code("panic"))
+    }
+
+    /// The handler ran past the worker's own limit (A4a).
+    pub(super) fn of_timeout(limit: Duration) -> Self {
+        let limit = limit.as_millis();
+        let message = format!("expected the handler to end within {limit} ms, but it did not");
+        Self::failed(HandlerError::no_retry(message).with_code("handler_timeout"))
+    }
+
+    /// The worker stopped before the handler ended (A4a).
+    pub(super) fn of_stop() -> Self {
+        let message = "expected the handler to end, but its worker was stopped first";
+        Self::failed(HandlerError::retry(message).with_code("worker_stopped"))
+    }
+
+    /// The cluster refused the outcome or output as malformed.
+    pub(super) fn of_refusal(code: &str, message: &str) -> Self {
+        Self::failed(HandlerError::no_retry(message).with_code(code))
+    }
+
+    /// The message that carries it.
+    pub(super) fn message(&self, task_token: &str) -> Message {
+        let task_token = task_token.to_owned();
+        match self {
+            Self::Completed { outcome, output } => Message::Completion(v1::TaskCompletion {
+                task_token,
+                outcome: outcome.clone(),
+                output: output.clone(),
+            }),
+            Self::Failed(error) => Message::Failure(v1::TaskFailure {
+                task_token,
+                kind: kind(error.kind).into(),
+                code: error.code.clone(),
+                message: error.message.clone(),
+            }),
+        }
+    }
+
+    fn failed(mut error: HandlerError) -> Self {
+        error
+            .message
+            .truncate(error.message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        Self::Failed(error)
+    }
+}
+
+fn kind(kind: FailKind) -> v1::FailKind {
+    match kind {
+        FailKind::Retry => v1::FailKind::Retry,
+        FailKind::NoRetry => v1::FailKind::NoRetry,
+        FailKind::NonRetryable => v1::FailKind::NonRetryable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn failure(report: Report) -> (FailKind, String) {
+        match report {
+            Report::Failed(error) => (error.kind, error.code),
+            Report::Completed { outcome, .. } => panic!("expected a failure, but it is {outcome}"),
+        }
+    }
+
+    #[test]
+    fn an_execution_level_outcome_fails_the_task() {
+        for outcome in EXECUTION_LEVEL {
+            let report = Report::of(Ok(ActionResult::named(outcome, json!(1))));
+            assert_eq!(
+                failure(report),
+                (FailKind::NoRetry, "outcome_reserved".to_owned())
+            );
+        }
+        assert!(matches!(
+            Report::of(Ok(ActionResult::named("failure", json!(1)))),
+            Report::Completed { .. }
+        ));
+    }
+
+    #[test]
+    fn an_output_over_the_bound_fails_the_task() {
+        let report = Report::of(Ok(ActionResult::success("x".repeat(OUTPUT_BYTES_MAX))));
+        assert_eq!(
+            failure(report),
+            (FailKind::NoRetry, "output_too_large".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let Report::Failed(error) = Report::of(Err(HandlerError::retry("ä".repeat(4000)))) else {
+            panic!("expected a failure");
+        };
+        assert_eq!(error.message.len(), MESSAGE_BYTES_MAX);
+    }
+
+    #[test]
+    fn any_error_is_one_to_retry_and_names_its_causes() {
+        let error: HandlerError = std::io::Error::other("disk full").into();
+        assert_eq!(error, HandlerError::retry("disk full"));
+    }
+}

@@ -1,0 +1,222 @@
+//! A worker's life: register, talk to one leader after the other, drain, deregister.
+
+use super::builder::Setup;
+use super::crew::Crew;
+use super::lease::TouchOrder;
+use super::ledger::Ledger;
+use super::link::Link;
+use super::session::{SessionEnd, never};
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::error::ClientError;
+use flotilla_api::v1;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+/// Touches that wait to be sent; more handlers than that wait for room.
+const TOUCHES_MAX: usize = 64;
+/// How long after a hard stop the last reports may take, and after that the deregistration.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A worker's life.
+pub(super) struct Service {
+    pub(super) setup: Arc<Setup>,
+    pub(super) ledger: Ledger,
+    pub(super) crew: Crew,
+    pub(super) touches: mpsc::Receiver<TouchOrder>,
+    client: Client,
+    incarnation: u64,
+    is_registered: bool,
+    on_ready: Option<Box<dyn FnOnce() + Send>>,
+    stopping: Option<Stopping>,
+}
+
+/// The worker was told to stop.
+#[derive(Clone, Copy, Debug)]
+struct Stopping {
+    /// When the tasks that still run are handed back; none once they were.
+    hard_stop_at: Option<Instant>,
+}
+
+impl Service {
+    /// A worker that has not begun yet.
+    pub(super) fn new(
+        client: Client,
+        setup: Arc<Setup>,
+        on_ready: Option<Box<dyn FnOnce() + Send>>,
+    ) -> Self {
+        let (orders, touches) = mpsc::channel(TOUCHES_MAX);
+        Self {
+            ledger: Ledger::new(setup.concurrency),
+            crew: Crew::new(setup.clone(), orders),
+            touches,
+            client,
+            incarnation: rand::random(),
+            is_registered: false,
+            on_ready,
+            stopping: None,
+            setup,
+        }
+    }
+
+    /// Lives until the worker is stopped, drained or refused.
+    pub(super) async fn live(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
+        let limit = self.setup.drain_grace + FAREWELL;
+        let ended = tokio::select! {
+            ended = self.serve(stop) => ended,
+            () = overtime(stop, limit) => {
+                tracing::warn!("the last tasks could not be handed back: their leases will expire");
+                Ok(())
+            }
+        };
+        if ended.is_ok() && self.is_registered {
+            self.deregister().await;
+        }
+        ended
+    }
+
+    /// Whether the worker takes no more tasks and has none left.
+    pub(super) fn is_done(&self) -> bool {
+        !self.ledger.is_taking() && self.ledger.is_settled()
+    }
+
+    /// Whether the worker was told to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
+
+    /// When the tasks that still run are handed back.
+    pub(super) fn hard_stop_at(&self) -> Instant {
+        self.stopping
+            .and_then(|stopping| stopping.hard_stop_at)
+            .unwrap_or_else(never)
+    }
+
+    /// Takes no more tasks, and lets those that run end.
+    pub(super) fn stop_gracefully(&mut self) {
+        tracing::info!(
+            worker = self.setup.worker_id,
+            tasks = self.crew.len(),
+            "stopping"
+        );
+        self.ledger.stop_taking();
+        self.stopping = Some(Stopping {
+            hard_stop_at: Some(Instant::now() + self.setup.drain_grace),
+        });
+    }
+
+    /// Hands back the tasks that still run.
+    pub(super) fn stop_hard(&mut self) {
+        self.stopping = Some(Stopping { hard_stop_at: None });
+        for (token, report) in self.crew.stop() {
+            tracing::warn!(task = token, "a task is handed back");
+            self.ledger.report(token, report);
+        }
+    }
+
+    /// The leader knows the worker: from here on it gets tasks.
+    pub(super) fn greeted(&mut self, hello_ok: v1::HelloOk) {
+        if hello_ok.status() == v1::WorkerStatus::Draining {
+            self.ledger.stop_taking();
+        }
+        if let Some(on_ready) = self.on_ready.take() {
+            on_ready();
+        }
+    }
+
+    async fn serve(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
+        let mut backoff = Backoff::default();
+        loop {
+            match self.session(stop, &mut backoff).await {
+                SessionEnd::Settled => return Ok(()),
+                SessionEnd::Refused(error) => return Err(error),
+                SessionEnd::Unregistered => self.is_registered = false,
+                SessionEnd::Moved => {}
+                SessionEnd::Lost(error) => {
+                    tracing::info!(worker = self.setup.worker_id, %error, "connecting again");
+                }
+            }
+            tokio::select! {
+                () = sleep(backoff.next_delay()) => {}
+                () = stop.cancelled(), if self.ledger.is_settled() => return Ok(()),
+            }
+        }
+    }
+
+    /// One stream, from registration to its end.
+    async fn session(&mut self, stop: &CancellationToken, backoff: &mut Backoff) -> SessionEnd {
+        let is_settled = self.ledger.is_settled();
+        let connected = tokio::select! {
+            connected = self.connect() => connected,
+            () = stop.cancelled(), if is_settled => return SessionEnd::Settled,
+        };
+        let (mut link, hello_ok) = match connected {
+            Ok(connected) => connected,
+            Err(end) => return end,
+        };
+        backoff.reset();
+        self.greeted(hello_ok);
+        self.talk(&mut link, stop).await
+    }
+
+    async fn connect(&mut self) -> Result<(Link, v1::HelloOk), SessionEnd> {
+        if !self.is_registered {
+            self.register().await.map_err(SessionEnd::from_error)?;
+            self.is_registered = true;
+        }
+        let hello = self.ledger.open(v1::WorkerHello {
+            namespace: self.client.namespace().to_owned(),
+            worker_id: self.setup.worker_id.clone(),
+            incarnation: self.incarnation,
+            actions: self.setup.actions(),
+            held_task_tokens: Vec::new(),
+        });
+        Link::open(&self.client, hello)
+            .await
+            .map_err(SessionEnd::from_failure)
+    }
+
+    /// Registers the actions that are missing, and the worker (A1, A20).
+    async fn register(&mut self) -> Result<(), ClientError> {
+        for name in self.setup.actions() {
+            let request = v1::RegisterActionRequest {
+                name,
+                r#type: v1::ActionType::User.into(),
+                only_if_missing: true,
+                ..v1::RegisterActionRequest::default()
+            };
+            self.client.register_action(request).await?;
+        }
+        let request = v1::RegisterRequest {
+            incarnation: self.incarnation,
+            ..self.setup.record()
+        };
+        self.client.register_worker(request).await?;
+        Ok(())
+    }
+
+    async fn deregister(&mut self) {
+        let request = v1::DeregisterRequest {
+            worker_id: self.setup.worker_id.clone(),
+            incarnation: Some(self.incarnation),
+            ..v1::DeregisterRequest::default()
+        };
+        if let Err(error) = self
+            .client
+            .with_timeout(FAREWELL)
+            .deregister_worker(request)
+            .await
+        {
+            tracing::warn!(worker = self.setup.worker_id, %error, "the worker stays registered");
+        }
+    }
+}
+
+/// Ends `limit` after the worker was told to stop.
+async fn overtime(stop: &CancellationToken, limit: Duration) {
+    stop.cancelled().await;
+    sleep(limit).await;
+}

@@ -1,0 +1,141 @@
+//! What happens on one stream, from hello to its end.
+
+use super::ledger::Order;
+use super::link::Link;
+use super::service::Service;
+use crate::error::{ClientError, ErrorKind};
+use crate::failure::{Failure, Verdict};
+use flotilla_api::v1;
+use flotilla_api::v1::server_message::Message;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// The reason with which the cluster tells a worker to register (A21).
+pub(super) const WORKER_NOT_FOUND: &str = "worker_not_found";
+/// The reason with which a node sends a worker to the leader.
+const NOT_LEADER: &str = "not_leader";
+
+/// Why a stream ended.
+#[derive(Debug)]
+pub(super) enum SessionEnd {
+    /// The worker takes no more tasks and has none left.
+    Settled,
+    /// The cluster does not know the worker.
+    Unregistered,
+    /// This node does not lead, and may have said which does.
+    Moved,
+    /// The stream broke.
+    Lost(ClientError),
+    /// The cluster does not want the worker.
+    Refused(ClientError),
+}
+
+impl SessionEnd {
+    /// What a failed call or a broken stream amounts to.
+    pub(super) fn from_failure(failure: Failure) -> Self {
+        match (failure.error.code(), failure.verdict) {
+            (WORKER_NOT_FOUND, _) => Self::Unregistered,
+            (NOT_LEADER, _) => Self::Moved,
+            (_, Verdict::Again { .. }) => Self::Lost(failure.error),
+            (_, Verdict::Final) => Self::from_error(failure.error),
+        }
+    }
+
+    /// What an error that stands amounts to.
+    pub(super) fn from_error(error: ClientError) -> Self {
+        match error.kind() {
+            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => {
+                Self::Lost(error)
+            }
+            ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => Self::Refused(error),
+        }
+    }
+}
+
+impl Service {
+    /// Talks to the leader until the stream ends.
+    pub(super) async fn talk(&mut self, link: &mut Link, stop: &CancellationToken) -> SessionEnd {
+        let mut heartbeat = heartbeat(self.setup.heartbeat_interval);
+        loop {
+            if self.is_done() {
+                return SessionEnd::Settled;
+            }
+            let is_stopping = self.is_stopping();
+            let hard_stop_at = self.hard_stop_at();
+            // A closed channel is a broken stream: what comes in last says why.
+            let can_send = self.ledger.has_message() && !link.outgoing.is_closed();
+            tokio::select! {
+                Ok(permit) = link.outgoing.reserve(), if can_send => {
+                    if let Some(message) = self.ledger.next_message() {
+                        permit.send(message);
+                    }
+                }
+                received = link.incoming.next() => match received {
+                    Ok(message) => if let Some(end) = self.receive(message) {
+                        return end;
+                    },
+                    Err(failure) => return SessionEnd::from_failure(failure),
+                },
+                (token, report) = self.crew.next() => self.ledger.report(token, report),
+                Some(order) = self.touches.recv() => self.ledger.touch(order),
+                _ = heartbeat.tick() => self.ledger.heartbeat(self.crew.len()),
+                () = stop.cancelled(), if !is_stopping => self.stop_gracefully(),
+                () = sleep_until(hard_stop_at), if is_stopping => self.stop_hard(),
+            }
+        }
+    }
+
+    fn receive(&mut self, message: Message) -> Option<SessionEnd> {
+        match message {
+            Message::Task(task) => self.take(task),
+            Message::Result(result) => return self.settle(result),
+            Message::HelloOk(hello_ok) => self.greeted(hello_ok),
+            Message::Draining(v1::Draining {}) => {
+                tracing::info!(worker = self.setup.worker_id, "the worker is drained");
+                self.ledger.stop_taking();
+            }
+            Message::Cancelled(cancelled) => {
+                let v1::TaskCancelled { task_token, reason } = cancelled;
+                tracing::info!(task = task_token, reason, "a task was cancelled");
+                self.crew.give_up(&task_token);
+                self.ledger.forget(&task_token);
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, task: v1::TaskAssignment) {
+        if self.ledger.receive(&task.task_token) {
+            tracing::debug!(task = task.task_token, action = task.action, "a task came");
+            self.crew.start(task);
+        } else {
+            tracing::debug!(task = task.task_token, "a task came twice");
+        }
+    }
+
+    fn settle(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
+        match self.ledger.answer(result)? {
+            Order::GiveUp { token, error } => {
+                tracing::warn!(task = token, %error, "the cluster has given the task up");
+                self.crew.give_up(&token);
+                None
+            }
+            Order::Reopen(error) if error.code() == WORKER_NOT_FOUND => {
+                Some(SessionEnd::Unregistered)
+            }
+            Order::Reopen(error) => Some(SessionEnd::Lost(error)),
+        }
+    }
+}
+
+/// Ticks at once, then at the interval; a tick that is late does not hurry the next.
+fn heartbeat(period: std::time::Duration) -> Interval {
+    let mut heartbeat = interval(period);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeat
+}
+
+/// Further away than any process lives.
+pub(super) fn never() -> Instant {
+    Instant::now() + std::time::Duration::from_secs(365 * 24 * 3600)
+}

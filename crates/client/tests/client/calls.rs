@@ -1,0 +1,148 @@
+//! Unary calls: which node is asked, what is repeated, and what the caller is told.
+
+use crate::fake::{FakeNode, client, client_of, dead_endpoint, refusal};
+use flotilla_api::v1;
+use flotilla_client::{ClientOptions, ErrorKind};
+use std::time::Duration;
+use tokio::join;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+fn start() -> v1::StartRunRequest {
+    v1::StartRunRequest {
+        workflow: "w".to_owned(),
+        ..v1::StartRunRequest::default()
+    }
+}
+
+fn started(run_id: &str) -> v1::StartRunResponse {
+    v1::StartRunResponse {
+        run_id: run_id.to_owned(),
+        ..v1::StartRunResponse::default()
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_at_another_node_with_the_same_id() {
+    let (mut first, mut second) = (FakeNode::start().await, FakeNode::start().await);
+    let client = client(&[&first, &second]);
+    let conversation = async {
+        let (tried, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.refuse(refusal(Code::Unavailable, "outcome_unknown"));
+        let (repeated, call) = second.unary::<v1::StartRunRequest>("start_run").await;
+        assert_eq!(tried.request_id.len(), 16);
+        assert_eq!(repeated, tried);
+        assert!(
+            call.grpc_timeout().is_some(),
+            "the server learns the caller's deadline"
+        );
+        call.answer(started("wfrun-1"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    assert_eq!(reply.expect("the second node answered").run_id, "wfrun-1");
+}
+
+#[tokio::test]
+async fn a_node_that_is_down_is_passed_over() {
+    let mut node = FakeNode::start().await;
+    let endpoints = vec![dead_endpoint().await, node.address.clone()];
+    let client = client_of(endpoints, Duration::from_secs(20));
+    let conversation = async {
+        let (_, call) = node.unary::<v1::GetRunRequest>("get_run").await;
+        call.answer(v1::Run::default());
+    };
+    let (reply, ()) = join!(client.get_run(v1::GetRunRequest::default()), conversation);
+    reply.expect("the node that is up answered");
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_down_cannot_be_connected_to() {
+    let client = flotilla_client::Client::connect(ClientOptions {
+        endpoints: vec![dead_endpoint().await],
+        unreachable_timeout: Duration::from_millis(100),
+        ..ClientOptions::default()
+    })
+    .expect("well-formed");
+    let error = client.start_run(start()).await.expect_err("nobody listens");
+    assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    assert!(error.hint().is_some());
+}
+
+#[tokio::test]
+async fn a_write_without_an_answer_is_unknown_and_a_read_can_be_retried() {
+    let mut node = FakeNode::start().await;
+    let client = client_of(vec![node.address.clone()], Duration::from_millis(200));
+    let (error, _call) = join!(
+        client.start_run(start()),
+        node.unary::<v1::StartRunRequest>("start_run")
+    );
+    let error = error.expect_err("no answer came");
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unknown, "timeout")
+    );
+
+    let read = client.get_run(v1::GetRunRequest::default());
+    let (error, _call) = join!(read, node.unary::<v1::GetRunRequest>("get_run"));
+    assert_eq!(
+        error.expect_err("no answer came").kind(),
+        ErrorKind::Retryable
+    );
+}
+
+#[tokio::test]
+async fn the_leader_that_a_reply_names_is_asked_next() {
+    let (mut follower, mut leader) = (FakeNode::start().await, FakeNode::start().await);
+    // The client does not know the leader's endpoint from the start.
+    let client = client(&[&follower]);
+    let conversation = async {
+        let (_, call) = follower.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer_and_name_leader(started("wfrun-1"), &leader);
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    reply.expect("the follower answered");
+
+    let conversation = async {
+        let (_, call) = leader.unary::<v1::StartRunRequest>("start_run").await;
+        call.answer(started("wfrun-2"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    assert_eq!(reply.expect("the leader answered").run_id, "wfrun-2");
+    assert!(follower.is_idle());
+}
+
+#[tokio::test]
+async fn a_rejection_is_passed_on_and_not_repeated() {
+    let (mut first, second) = (FakeNode::start().await, FakeNode::start().await);
+    let client = client(&[&first, &second]);
+    let conversation = async {
+        let (_, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.refuse(refusal(Code::NotFound, "workflow_not_found"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    let error = reply.expect_err("there is no such workflow");
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::NotFound, "workflow_not_found")
+    );
+    assert!(first.is_idle() && second.is_idle());
+}
+
+#[tokio::test]
+async fn an_overloaded_cluster_is_asked_again_at_the_same_node() {
+    let (mut first, second) = (FakeNode::start().await, FakeNode::start().await);
+    let client = client(&[&first, &second]);
+    let mut details = ErrorDetails::with_retry_info(Some(Duration::from_millis(1)));
+    details.set_error_info("overloaded", "flotilla", std::collections::HashMap::new());
+    let overloaded = Status::with_error_details(Code::ResourceExhausted, "expected room", details);
+    let conversation = async {
+        let (tried, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        call.refuse(overloaded);
+        let (repeated, call) = first.unary::<v1::StartRunRequest>("start_run").await;
+        assert_eq!(repeated.request_id, tried.request_id);
+        call.answer(started("wfrun-1"));
+    };
+    let (reply, ()) = join!(client.start_run(start()), conversation);
+    reply.expect("there was room at last");
+    assert!(second.is_idle());
+}

@@ -1,0 +1,354 @@
+//! A node on the loopback interface whose every answer is given by the test.
+//!
+//! Each call that arrives is handed to the test, which answers it when it likes: so tests read as
+//! the conversation that they are about, and wait for events instead of for time.
+
+mod services;
+
+use flotilla_api::v1;
+use flotilla_api::v1::action_service_server::ActionServiceServer;
+use flotilla_api::v1::worker_service_server::WorkerServiceServer;
+use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
+use flotilla_client::{Client, ClientOptions};
+use prost::Message;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::metadata::MetadataMap;
+use tonic::transport::Server;
+use tonic::{Code, Status, Streaming};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// After this long a test has failed: what it waits for will not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A node whose answers the test gives.
+pub(crate) struct FakeNode {
+    /// Its `host:port`.
+    pub(crate) address: String,
+    arrivals: mpsc::Receiver<Arrival>,
+}
+
+/// What arrived at a node.
+pub(crate) enum Arrival {
+    /// A unary call.
+    Unary(UnaryCall),
+    /// A call of `WatchRun`.
+    Watch(WatchCall),
+    /// A worker's stream.
+    Worker(WorkerCall),
+}
+
+/// A unary call that waits for its answer.
+pub(crate) struct UnaryCall {
+    rpc: &'static str,
+    request: Vec<u8>,
+    metadata: MetadataMap,
+    answer: oneshot::Sender<Result<Answer, Status>>,
+}
+
+/// An encoded reply, and the leader that it names.
+pub(crate) struct Answer {
+    reply: Vec<u8>,
+    leader: Option<String>,
+}
+
+/// A call of `WatchRun`.
+pub(crate) struct WatchCall {
+    /// What was asked for.
+    pub(crate) request: v1::WatchRunRequest,
+    /// Takes the replies; ends the stream when it is dropped.
+    pub(crate) updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
+}
+
+/// A worker's stream that is not accepted yet.
+pub(crate) struct WorkerCall {
+    messages: Streaming<v1::WorkerMessage>,
+    accept: oneshot::Sender<Result<mpsc::Receiver<Result<v1::ServerMessage, Status>>, Status>>,
+}
+
+/// A worker's stream.
+pub(crate) struct WorkerStream {
+    messages: Streaming<v1::WorkerMessage>,
+    replies: mpsc::Sender<Result<v1::ServerMessage, Status>>,
+}
+
+impl FakeNode {
+    /// Starts a node on a free port.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let (sender, arrivals) = mpsc::channel(16);
+        let service = services::Service { arrivals: sender };
+        let server = Server::builder()
+            .add_service(WorkflowServiceServer::new(service.clone()))
+            .add_service(ActionServiceServer::new(service.clone()))
+            .add_service(WorkerServiceServer::new(service))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        tokio::spawn(server);
+        Self { address, arrivals }
+    }
+
+    /// The next unary call, which must be of this method.
+    pub(crate) async fn unary<Q: Message + Default>(&mut self, rpc: &str) -> (Q, UnaryCall) {
+        match self.next().await {
+            Arrival::Unary(call) => {
+                assert_eq!(call.rpc, rpc);
+                (
+                    Q::decode(call.request.as_slice()).expect("it was just encoded"),
+                    call,
+                )
+            }
+            Arrival::Watch(_) => panic!("expected {rpc}, but a watch came"),
+            Arrival::Worker(_) => panic!("expected {rpc}, but a worker came"),
+        }
+    }
+
+    /// The next arrival, which must be a call of `WatchRun`.
+    pub(crate) async fn watch(&mut self) -> WatchCall {
+        match self.next().await {
+            Arrival::Watch(call) => call,
+            Arrival::Unary(call) => panic!("expected a watch, but {} came", call.rpc),
+            Arrival::Worker(_) => panic!("expected a watch, but a worker came"),
+        }
+    }
+
+    /// The next arrival, which must be a worker's stream.
+    pub(crate) async fn worker(&mut self) -> WorkerCall {
+        match self.next().await {
+            Arrival::Worker(call) => call,
+            Arrival::Unary(call) => panic!("expected a worker, but {} came", call.rpc),
+            Arrival::Watch(_) => panic!("expected a worker, but a watch came"),
+        }
+    }
+
+    /// Registers a worker with one action.
+    pub(crate) async fn register(&mut self) -> v1::RegisterRequest {
+        let (action, call) = self
+            .unary::<v1::RegisterActionRequest>("register_action")
+            .await;
+        assert!(action.only_if_missing, "a worker replaces no action");
+        call.answer(v1::RegisterActionResponse::default());
+        let (worker, call) = self.unary::<v1::RegisterRequest>("register").await;
+        call.answer(v1::RegisterResponse::default());
+        worker
+    }
+
+    /// Registers a worker with one action and accepts its stream.
+    pub(crate) async fn employ(&mut self) -> WorkerStream {
+        self.register().await;
+        self.worker().await.accept().await.0
+    }
+
+    /// Whether nothing has arrived.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.arrivals.is_empty()
+    }
+
+    async fn next(&mut self) -> Arrival {
+        let arrival = timeout(PATIENCE, self.arrivals.recv())
+            .await
+            .expect("a call should come");
+        arrival.expect("the server runs as long as the test")
+    }
+}
+
+impl UnaryCall {
+    /// Answers.
+    pub(crate) fn answer(self, reply: impl Message) {
+        self.send(Ok(Answer {
+            reply: reply.encode_to_vec(),
+            leader: None,
+        }));
+    }
+
+    /// Answers and names the leader.
+    pub(crate) fn answer_and_name_leader(self, reply: impl Message, leader: &FakeNode) {
+        let leader = Some(leader.address.clone());
+        self.send(Ok(Answer {
+            reply: reply.encode_to_vec(),
+            leader,
+        }));
+    }
+
+    /// Answers with an error.
+    pub(crate) fn refuse(self, status: Status) {
+        self.send(Err(status));
+    }
+
+    /// The caller's deadline as gRPC sends it.
+    pub(crate) fn grpc_timeout(&self) -> Option<&str> {
+        self.metadata
+            .get("grpc-timeout")
+            .and_then(|value| value.to_str().ok())
+    }
+
+    fn send(self, answer: Result<Answer, Status>) {
+        // A caller that has given up is no fault of the node.
+        drop(self.answer.send(answer));
+    }
+}
+
+impl WorkerCall {
+    /// Reads the hello and greets back.
+    pub(crate) async fn accept(self) -> (WorkerStream, v1::WorkerHello) {
+        let (replies, receiver) = mpsc::channel(16);
+        self.accept.send(Ok(receiver)).expect("the caller waits");
+        let mut stream = WorkerStream {
+            messages: self.messages,
+            replies,
+        };
+        let v1::worker_message::Message::Hello(hello) = stream.next().await.1 else {
+            panic!("expected hello to be the first message");
+        };
+        let status = v1::WorkerStatus::Active.into();
+        stream
+            .send(v1::server_message::Message::HelloOk(v1::HelloOk { status }))
+            .await;
+        (stream, hello)
+    }
+
+    /// Turns the worker away.
+    pub(crate) fn refuse(self, status: Status) {
+        assert!(self.accept.send(Err(status)).is_ok(), "the caller waits");
+    }
+}
+
+impl WorkerStream {
+    /// The next message and its number.
+    pub(crate) async fn next(&mut self) -> (u64, v1::worker_message::Message) {
+        let message = timeout(PATIENCE, self.messages.message()).await;
+        let message = message
+            .expect("a message should come")
+            .expect("the stream is whole");
+        let message = message.expect("the worker keeps its stream");
+        (
+            message.sequence,
+            message.message.expect("this worker knows all messages"),
+        )
+    }
+
+    /// The next message that is no heartbeat and no offer of slots.
+    pub(crate) async fn next_report(&mut self) -> (u64, v1::worker_message::Message) {
+        use v1::worker_message::Message;
+        loop {
+            match self.next().await {
+                (_, Message::Heartbeat(_) | Message::Slots(_)) => {}
+                report => return report,
+            }
+        }
+    }
+
+    /// The next offer of slots, in messages that are heartbeats otherwise.
+    pub(crate) async fn next_slots(&mut self) -> u64 {
+        use v1::worker_message::Message;
+        loop {
+            match self.next().await.1 {
+                Message::Slots(slots) => return slots.tasks_total_max,
+                Message::Heartbeat(_) => {}
+                other => panic!("expected slots, but the worker said {other:?}"),
+            }
+        }
+    }
+
+    /// Sends a message.
+    pub(crate) async fn send(&self, message: v1::server_message::Message) {
+        let message = v1::ServerMessage {
+            message: Some(message),
+        };
+        self.replies
+            .send(Ok(message))
+            .await
+            .expect("the worker keeps its stream");
+    }
+
+    /// Assigns a task of the action `work`.
+    pub(crate) async fn assign(&self, token: &str, lease_ms: u64) {
+        let task = v1::TaskAssignment {
+            task_token: token.to_owned(),
+            action: "work".to_owned(),
+            input: "{}".into(),
+            attempt: 1,
+            lease_ms,
+            ..v1::TaskAssignment::default()
+        };
+        self.send(v1::server_message::Message::Task(task)).await;
+    }
+
+    /// Accepts the numbered message.
+    pub(crate) async fn accept(&self, sequence: u64) {
+        let result = v1::MessageResult {
+            sequence,
+            result: Some(v1::ItemResult::default()),
+        };
+        self.send(v1::server_message::Message::Result(result)).await;
+    }
+
+    /// Refuses the numbered message.
+    pub(crate) async fn refuse(&self, sequence: u64, code: Code, reason: &str) {
+        let error = v1::ItemError {
+            code: code.into(),
+            reason: reason.to_owned(),
+            message: "expected something else".to_owned(),
+            ..v1::ItemError::default()
+        };
+        let result = Some(v1::ItemResult {
+            error: Some(error),
+            ..v1::ItemResult::default()
+        });
+        self.send(v1::server_message::Message::Result(v1::MessageResult {
+            sequence,
+            result,
+        }))
+        .await;
+    }
+
+    /// Ends the stream with an error.
+    pub(crate) async fn end(self, status: Status) {
+        self.replies
+            .send(Err(status))
+            .await
+            .expect("the worker keeps its stream");
+    }
+}
+
+/// A client of the nodes that lets none wait.
+pub(crate) fn client(nodes: &[&FakeNode]) -> Client {
+    client_of(
+        nodes.iter().map(|node| node.address.clone()).collect(),
+        PATIENCE,
+    )
+}
+
+/// A client of these endpoints with this timeout.
+pub(crate) fn client_of(endpoints: Vec<String>, timeout: Duration) -> Client {
+    Client::connect(ClientOptions {
+        endpoints,
+        timeout,
+        ..ClientOptions::default()
+    })
+    .expect("the endpoints are well-formed")
+}
+
+/// An endpoint where nothing listens.
+pub(crate) async fn dead_endpoint() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    listener.local_addr().expect("it is bound").to_string()
+}
+
+/// An error as the server gives it.
+pub(crate) fn refusal(code: Code, reason: &str) -> Status {
+    let details = ErrorDetails::with_error_info(reason, "flotilla", HashMap::new());
+    Status::with_error_details(code, "expected something else", details)
+}
+
+/// An error that names the leader.
+pub(crate) fn not_leader(leader: &FakeNode) -> Status {
+    let mut status = refusal(Code::Unavailable, "not_leader");
+    let address = leader.address.parse().expect("an address is ASCII");
+    status.metadata_mut().insert("flo-leader", address);
+    status
+}

@@ -1,0 +1,133 @@
+//! The services of a fake node: they pass every call on to the test.
+
+use super::{Answer, Arrival, UnaryCall, WatchCall, WorkerCall};
+use flotilla_api::v1;
+use flotilla_api::v1::action_service_server::ActionService;
+use flotilla_api::v1::worker_service_server::WorkerService;
+use flotilla_api::v1::workflow_service_server::WorkflowService;
+use prost::Message;
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Passes every call on to the test.
+#[derive(Clone)]
+pub(crate) struct Service {
+    /// Takes the calls.
+    pub(crate) arrivals: mpsc::Sender<Arrival>,
+}
+
+impl Service {
+    async fn unary<Q: Message, A: Message + Default>(
+        &self,
+        rpc: &'static str,
+        request: Request<Q>,
+    ) -> Result<Response<A>, Status> {
+        let (metadata, _, request) = request.into_parts();
+        let (answer, answered) = oneshot::channel();
+        let call = UnaryCall {
+            rpc,
+            request: request.encode_to_vec(),
+            metadata,
+            answer,
+        };
+        self.pass_on(Arrival::Unary(call)).await?;
+        let Answer { reply, leader } = answered.await.map_err(|_| gone())??;
+        let mut response = Response::new(A::decode(reply.as_slice()).expect("just encoded"));
+        if let Some(leader) = leader {
+            let leader = leader.parse().expect("an address is ASCII");
+            response.metadata_mut().insert("flo-leader", leader);
+        }
+        Ok(response)
+    }
+
+    async fn pass_on(&self, arrival: Arrival) -> Result<(), Status> {
+        self.arrivals.send(arrival).await.map_err(|_| gone())
+    }
+}
+
+fn gone() -> Status {
+    Status::unavailable("the test has dropped this node or call")
+}
+
+/// Implements a service: unary methods by name, the rest as it stands.
+macro_rules! service {
+    ($service:ident { $($rpc:ident($request:ident) -> $reply:ident;)* } $($rest:tt)*) => {
+        #[tonic::async_trait]
+        impl $service for Service {
+            $(async fn $rpc(
+                &self,
+                request: Request<v1::$request>,
+            ) -> Result<Response<v1::$reply>, Status> {
+                self.unary(stringify!($rpc), request).await
+            })*
+
+            $($rest)*
+        }
+    };
+}
+
+service! { WorkflowService {
+    create_workflow(CreateWorkflowRequest) -> CreateWorkflowResponse;
+    validate_workflow(ValidateWorkflowRequest) -> ValidateWorkflowResponse;
+    get_workflow(GetWorkflowRequest) -> Workflow;
+    list_workflows(ListWorkflowsRequest) -> ListWorkflowsResponse;
+    enable_workflow(EnableWorkflowRequest) -> EnableWorkflowResponse;
+    disable_workflow(DisableWorkflowRequest) -> DisableWorkflowResponse;
+    start_run(StartRunRequest) -> StartRunResponse;
+    get_run(GetRunRequest) -> Run;
+    list_runs(ListRunsRequest) -> ListRunsResponse;
+    get_history(GetHistoryRequest) -> GetHistoryResponse;
+    signal_run(SignalRunRequest) -> SignalRunResponse;
+    cancel_run(CancelRunRequest) -> CancelRunResponse;
+}
+    type WatchRunStream = ReceiverStream<Result<v1::WatchRunResponse, Status>>;
+
+    async fn watch_run(
+        &self,
+        request: Request<v1::WatchRunRequest>,
+    ) -> Result<Response<Self::WatchRunStream>, Status> {
+        let (updates, replies) = mpsc::channel(16);
+        let call = WatchCall { request: request.into_inner(), updates };
+        self.pass_on(Arrival::Watch(call)).await?;
+        Ok(Response::new(ReceiverStream::new(replies)))
+    }
+}
+
+service! { ActionService {
+    register_action(RegisterActionRequest) -> RegisterActionResponse;
+    get_action(GetActionRequest) -> Action;
+    list_actions(ListActionsRequest) -> ListActionsResponse;
+    delete_action(DeleteActionRequest) -> DeleteActionResponse;
+    enable_action(EnableActionRequest) -> EnableActionResponse;
+    disable_action(DisableActionRequest) -> DisableActionResponse;
+    invoke_action(InvokeActionRequest) -> InvokeActionResponse;
+    get_action_run(GetActionRunRequest) -> ActionRun;
+    list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse;
+} }
+
+service! { WorkerService {
+    register(RegisterRequest) -> RegisterResponse;
+    heartbeat(HeartbeatRequest) -> HeartbeatResponse;
+    drain(DrainRequest) -> DrainResponse;
+    deregister(DeregisterRequest) -> DeregisterResponse;
+    list_workers(ListWorkersRequest) -> ListWorkersResponse;
+    get_worker(GetWorkerRequest) -> WorkerRecord;
+    r#await(AwaitRequest) -> AwaitResponse;
+    complete(CompleteRequest) -> CompleteResponse;
+    fail(FailRequest) -> FailResponse;
+    touch(TouchRequest) -> TouchResponse;
+}
+    type StreamStream = ReceiverStream<Result<v1::ServerMessage, Status>>;
+
+    async fn stream(
+        &self,
+        request: Request<Streaming<v1::WorkerMessage>>,
+    ) -> Result<Response<Self::StreamStream>, Status> {
+        let (accept, accepted) = oneshot::channel();
+        let call = WorkerCall { messages: request.into_inner(), accept };
+        self.pass_on(Arrival::Worker(call)).await?;
+        let replies = accepted.await.map_err(|_| gone())??;
+        Ok(Response::new(ReceiverStream::new(replies)))
+    }
+}

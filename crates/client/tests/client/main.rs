@@ -1,0 +1,6 @@
+//! The client and the worker against nodes whose answers the test gives.
+
+mod calls;
+mod fake;
+mod watch;
+mod worker;

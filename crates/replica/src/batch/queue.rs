@@ -1,0 +1,232 @@
+//! Commands that wait to be proposed, bounded by class (design rules 2 and 13).
+
+use flotilla_engine::limits::{ENTRY_BYTES_MAX, ENTRY_COMMANDS_MAX};
+use flotilla_engine::{Admission, Command, Rejection, Reply};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, oneshot};
+
+/// How a submission ended.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It was applied.
+    Done(Result<Reply, Rejection>),
+    /// It was certainly not proposed: this node does not lead.
+    NotLeader,
+    /// It may or may not have been applied, or may still be.
+    Unknown,
+}
+
+/// A command that waits for its turn.
+pub(crate) struct Submission {
+    pub(crate) command: Command,
+    pub(crate) bytes: usize,
+    pub(crate) ticket: Arc<Ticket>,
+    pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+/// Decides who comes first: the batcher that takes a submission, or its caller who gives it up.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket(AtomicU8);
+
+const WAITING: u8 = 0;
+const TAKEN: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Ticket {
+    /// Gives the submission up; false when it may already be proposed.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.change(WITHDRAWN)
+    }
+
+    fn take(&self) -> bool {
+        self.change(TAKEN)
+    }
+
+    fn change(&self, to: u8) -> bool {
+        self.0.compare_exchange(WAITING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// What may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueBounds {
+    pub(crate) intake_max: usize,
+    pub(crate) progress_max: usize,
+    pub(crate) bytes_max: usize,
+}
+
+/// Too much waits: the submission was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+/// Commands that wait to be proposed.
+pub(crate) struct Queue {
+    bounds: QueueBounds,
+    lanes: Mutex<Lanes>,
+    arrived: Notify,
+}
+
+#[derive(Default)]
+struct Lanes {
+    intake: VecDeque<Submission>,
+    progress: VecDeque<Submission>,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(crate) fn new(bounds: QueueBounds) -> Self {
+        Self { bounds, lanes: Mutex::default(), arrived: Notify::new() }
+    }
+
+    /// Takes a submission unless its class has no room.
+    pub(crate) fn push(&self, submission: Submission) -> Result<(), Full> {
+        let admission = submission.command.body.admission();
+        let mut lanes = self.lanes();
+        let bytes = lanes.bytes + submission.bytes;
+        let (length, length_max, bytes_max) = match admission {
+            Admission::Intake => {
+                (lanes.intake.len(), self.bounds.intake_max, self.bounds.bytes_max / 2)
+            }
+            Admission::Progress => {
+                (lanes.progress.len(), self.bounds.progress_max, self.bounds.bytes_max)
+            }
+        };
+        if length >= length_max || bytes > bytes_max {
+            return Err(Full);
+        }
+        lanes.bytes = bytes;
+        match admission {
+            Admission::Intake => lanes.intake.push_back(submission),
+            Admission::Progress => lanes.progress.push_back(submission),
+        }
+        drop(lanes);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Waits until something waits.
+    pub(crate) async fn wait(&self) {
+        while self.is_empty() {
+            self.arrived.notified().await;
+        }
+    }
+
+    /// Takes what fits into one entry, what lets open work end first. Withdrawn ones are dropped.
+    pub(crate) fn take_entry(&self) -> Vec<Submission> {
+        let mut lanes = self.lanes();
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        while taken.len() < ENTRY_COMMANDS_MAX {
+            let Some(next) = lanes.front().map(|next| next.bytes) else { break };
+            if !taken.is_empty() && bytes + next > ENTRY_BYTES_MAX {
+                break;
+            }
+            let submission = lanes.pop().expect("there is a front one, and the lanes are locked");
+            if submission.ticket.take() {
+                bytes += next;
+                taken.push(submission);
+            }
+        }
+        taken
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lanes().front().is_none()
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lanes {
+    fn front(&self) -> Option<&Submission> {
+        self.progress.front().or_else(|| self.intake.front())
+    }
+
+    fn pop(&mut self) -> Option<Submission> {
+        let submission = self.progress.pop_front().or_else(|| self.intake.pop_front())?;
+        self.bytes -= submission.bytes;
+        Some(submission)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::{Body, SweepRequests};
+
+    // Which commands are of which class is the engine's to say; here any two will do.
+    fn command(admission: Admission) -> Command {
+        crate::testing::command(admission)
+    }
+
+    fn queue() -> Queue {
+        Queue::new(QueueBounds { intake_max: 2, progress_max: 3, bytes_max: 1_000 })
+    }
+
+    fn push(queue: &Queue, admission: Admission, bytes: usize) -> Result<Arc<Ticket>, Full> {
+        let ticket = Arc::<Ticket>::default();
+        let (answer, _) = oneshot::channel();
+        let command = command(admission);
+        queue.push(Submission { command, bytes, ticket: Arc::clone(&ticket), answer })?;
+        Ok(ticket)
+    }
+
+    #[test]
+    fn new_work_is_refused_first_and_open_work_still_has_room() {
+        let queue = queue();
+        assert!(push(&queue, Admission::Intake, 1).is_ok());
+        assert!(push(&queue, Admission::Intake, 1).is_ok());
+        assert!(push(&queue, Admission::Intake, 1).is_err());
+        for _ in 0..3 {
+            assert!(push(&queue, Admission::Progress, 1).is_ok());
+        }
+        assert!(push(&queue, Admission::Progress, 1).is_err());
+    }
+
+    #[test]
+    fn bytes_bound_the_queue_too_and_are_given_back() {
+        let queue = queue();
+        assert!(push(&queue, Admission::Intake, 501).is_err());
+        assert!(push(&queue, Admission::Progress, 900).is_ok());
+        assert!(push(&queue, Admission::Progress, 200).is_err());
+        assert_eq!(queue.take_entry().len(), 1);
+        assert!(push(&queue, Admission::Progress, 1_000).is_ok());
+    }
+
+    #[test]
+    fn an_entry_takes_open_work_first_and_no_more_than_its_bounds() {
+        let bounds =
+            QueueBounds { intake_max: 9, progress_max: 9_999, bytes_max: 4 * ENTRY_BYTES_MAX };
+        let queue = Queue::new(bounds);
+        push(&queue, Admission::Intake, 1).unwrap();
+        push(&queue, Admission::Progress, ENTRY_BYTES_MAX).unwrap();
+        let first = queue.take_entry();
+        assert_eq!(first.len(), 1);
+        assert_eq!(first[0].bytes, ENTRY_BYTES_MAX);
+        for _ in 0..ENTRY_COMMANDS_MAX {
+            push(&queue, Admission::Progress, 1).unwrap();
+        }
+        assert_eq!(queue.take_entry().len(), ENTRY_COMMANDS_MAX);
+        assert_eq!(queue.take_entry().len(), 1);
+    }
+
+    #[test]
+    fn a_withdrawn_submission_is_not_proposed_and_a_taken_one_cannot_be_withdrawn() {
+        let queue = queue();
+        let withdrawn = push(&queue, Admission::Progress, 1).unwrap();
+        let kept = push(&queue, Admission::Progress, 1).unwrap();
+        assert!(withdrawn.withdraw());
+        assert_eq!(queue.take_entry().len(), 1);
+        assert!(!kept.withdraw());
+    }
+
+    #[test]
+    fn the_class_of_a_command_is_the_engines_to_say() {
+        let sweep = Body::SweepRequests(SweepRequests::default());
+        assert_eq!(sweep.admission(), Admission::Progress);
+    }
+}

@@ -1,0 +1,64 @@
+//! Replicas prove that they agree (design rule 11): each reports its digest, and one that differs
+//! from a majority stops.
+
+use crate::core::Core;
+use crate::fatal::FatalError;
+use crate::proposal::Control;
+use crate::state::rows::{self, Divergence, Progress};
+use flotilla_engine::store::Writes;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A report that is not taken within this time is left out: the next index brings another.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Reports this node's digest at every index that all members report.
+pub(crate) async fn report_digests(core: Arc<Core>) {
+    let mut checkpoints = core.outlets.checkpoints.subscribe();
+    while checkpoints.changed().await.is_ok() {
+        let Progress { log_id, digest, .. } = *checkpoints.borrow_and_update();
+        let Some(log_id) = log_id else { continue };
+        let control =
+            Control::DigestReport { node: core.local.node_id, index: log_id.index(), digest };
+        if let Err(error) = core.control(control, Instant::now() + REPORT_TIMEOUT).await {
+            tracing::warn!(index = log_id.index(), %error, "a digest could not be reported");
+        }
+    }
+}
+
+/// Stops this replica when a majority proves it wrong, and sounds the alarm when none agrees.
+pub(crate) async fn watch_divergence(core: Arc<Core>) {
+    let mut divergence = core.outlets.divergence.subscribe();
+    let mut split = core.outlets.split.subscribe();
+    loop {
+        tokio::select! {
+            changed = divergence.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let found = divergence.borrow_and_update().clone();
+                if let Some(found) = found {
+                    return stop(&core, found);
+                }
+            }
+            changed = split.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let index = *split.borrow_and_update();
+                tracing::error!(?index, "the replicas' states differ and no majority agrees");
+            }
+        }
+    }
+}
+
+/// Remembers the divergence, so that a restart does not serve it either, and ends the process.
+fn stop(core: &Core, divergence: Divergence) {
+    let mut writes = Writes::new();
+    rows::put_divergence(&mut writes, &divergence);
+    if let Err(error) = core.store.write(&writes).and_then(|()| core.store.flush()) {
+        tracing::error!(%error, "the divergence could not be recorded");
+    }
+    core.fail(FatalError::Diverged(divergence));
+}

@@ -1,0 +1,198 @@
+//! Founding a cluster, finding the one that was founded, and refusing what must not take part.
+//!
+//! A node with an empty data directory may be new, or a member that lost its directory and with it
+//! its votes. So every directory draws an incarnation when it is made, the founding entry lists
+//! those of all members, and an empty node takes part only if the cluster knows its incarnation, or
+//! if no peer knows a cluster at all. The lowest id founds.
+
+use crate::core::Core;
+use crate::membership::{Member, cluster_id};
+use crate::network::protocol::{ProbeRequest, ProbeResponse};
+use crate::start::StartError;
+use flotilla_engine::NodeId;
+use futures::future::join_all;
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::errors::{InitializeError, RaftError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A peer that does not answer within this time is not up.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
+const ROUND_PAUSE: Duration = Duration::from_millis(100);
+
+/// How this node came to its cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Formation {
+    /// It is one of the first members.
+    Found {
+        /// The peer address of every first member, this one included; the same list on each.
+        peers: BTreeMap<NodeId, String>,
+    },
+    /// It is added later.
+    Join {
+        /// Peer addresses of members.
+        seeds: Vec<String>,
+    },
+}
+
+/// What a round of probes led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// This node takes part.
+    Settled,
+    /// Not all peers are up yet.
+    Waiting,
+}
+
+/// Probes until this node takes part.
+pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), StartError> {
+    while round(core, formation).await? == Round::Waiting {
+        tokio::time::sleep(ROUND_PAUSE).await;
+    }
+    Ok(())
+}
+
+/// Asks all peers who they are, and takes part if that settles it.
+pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, StartError> {
+    let answers = probe_all(core, formation).await;
+    if let Formation::Found { .. } = formation {
+        check_ids(&answers)?;
+    }
+    let own_cluster = {
+        let metrics = core.raft.server_metrics();
+        let membership = metrics.borrow_watched().membership_config.clone();
+        cluster_id(membership.membership())
+    };
+    if !core.log.is_pristine() {
+        check_cluster(own_cluster.as_deref(), &answers)?;
+        if let Some(own) = own_cluster {
+            settle(core, own);
+        }
+        core.admit();
+        return Ok(Round::Settled);
+    }
+    if let Some(known) = answers.iter().find(|answer| !answer.found.cluster_id.is_empty()) {
+        return enter(core, formation, &known.found);
+    }
+    match formation {
+        Formation::Found { peers } => found(core, peers, &answers).await,
+        Formation::Join { .. } => Ok(Round::Waiting),
+    }
+}
+
+struct Answered {
+    /// Whom the configuration expects there.
+    expected: Option<NodeId>,
+    address: String,
+    found: ProbeResponse,
+}
+
+async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
+    let targets: Vec<(Option<NodeId>, &String)> = match formation {
+        Formation::Found { peers } => peers
+            .iter()
+            .filter(|(node_id, _)| node_id.0 != core.local.node_id)
+            .map(|(node_id, address)| (Some(*node_id), address))
+            .collect(),
+        Formation::Join { seeds } => seeds.iter().map(|address| (None, address)).collect(),
+    };
+    let asked = targets.into_iter().map(|(expected, address)| async move {
+        let request = ProbeRequest { node_id: core.local.node_id };
+        let peer = core.links.calls(address);
+        let found = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await.ok()?.ok()?;
+        Some(Answered { expected, address: address.clone(), found })
+    });
+    join_all(asked).await.into_iter().flatten().collect()
+}
+
+fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
+    for Answered { expected, address, found } in answers {
+        if let Some(expected) = expected
+            && expected.0 != found.node_id
+        {
+            return Err(StartError::PeerIdDiffers {
+                address: address.clone(),
+                expected: *expected,
+                found: NodeId(found.node_id),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_cluster(own: Option<&str>, answers: &[Answered]) -> Result<(), StartError> {
+    let Some(own) = own else { return Ok(()) };
+    for Answered { address, found, .. } in answers {
+        if !found.cluster_id.is_empty() && found.cluster_id != own {
+            return Err(StartError::OtherCluster {
+                own: own.to_owned(),
+                other: found.cluster_id.clone(),
+                address: address.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Takes part in a cluster that exists, unless this directory is not the one that it knows.
+fn enter(core: &Core, formation: &Formation, known: &ProbeResponse) -> Result<Round, StartError> {
+    let node_id = NodeId(core.local.node_id);
+    let cluster_id = known.cluster_id.clone();
+    let member = known.members.iter().find(|member| member.node_id == node_id.0);
+    match (member, formation) {
+        (Some(member), _) if member.incarnation == core.local.incarnation => {}
+        (Some(_), _) => return Err(StartError::WipedMember { node_id, cluster_id }),
+        (None, Formation::Found { .. }) => {
+            return Err(StartError::NotAMember { node_id, cluster_id });
+        }
+        (None, Formation::Join { .. }) => {}
+    }
+    settle(core, cluster_id);
+    core.admit();
+    Ok(Round::Settled)
+}
+
+/// Founds the cluster if every peer is up and empty and this node has the lowest id.
+async fn found(
+    core: &Core,
+    peers: &BTreeMap<NodeId, String>,
+    answers: &[Answered],
+) -> Result<Round, StartError> {
+    let is_first = peers.first_key_value().is_some_and(|(first, _)| first.0 == core.local.node_id);
+    let all_empty = answers.len() + 1 == peers.len() && answers.iter().all(|a| a.found.is_empty);
+    if !is_first || !all_empty {
+        return Ok(Round::Waiting);
+    }
+    let cluster_id = format!("{:032x}", rand::random::<u128>());
+    let founder = (core.local.node_id, &core.local.client_address, core.local.incarnation);
+    let others = answers.iter().map(|answer| {
+        let found = &answer.found;
+        (found.node_id, &found.client_address, found.incarnation)
+    });
+    let members: BTreeMap<u64, Member> = others
+        .chain([founder])
+        .map(|(node_id, client_address, incarnation)| {
+            let member = Member {
+                cluster_id: cluster_id.clone(),
+                peer_address: peers[&NodeId(node_id)].clone(),
+                client_address: client_address.clone(),
+                incarnation,
+            };
+            (node_id, member)
+        })
+        .collect();
+    core.admit();
+    match core.raft.initialize(members).await {
+        // Not allowed: an earlier round did it.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {
+            settle(core, cluster_id);
+            Ok(Round::Settled)
+        }
+        Err(error) => Err(StartError::Founding(error.to_string())),
+    }
+}
+
+fn settle(core: &Core, cluster_id: String) {
+    // Set before only if a crash came between; the value is then the same.
+    drop(core.local.cluster_id.set(cluster_id));
+}

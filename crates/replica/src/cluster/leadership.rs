@@ -1,0 +1,87 @@
+//! Who leads, as this node knows.
+
+use crate::membership::{StoredMembership, term_of};
+use crate::network::links::Local;
+use crate::raft::types::{ConsensusHandle, TypeConfig};
+use crate::state::rows::Progress;
+use flotilla_engine::NodeId;
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::metrics::RaftServerMetrics;
+use tokio::sync::watch;
+
+/// Who leads, as this node knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leadership {
+    /// The leader of `term`, unless none is known.
+    pub leader: Option<Leader>,
+    /// The newest term known.
+    pub term: u64,
+    /// Whether this node leads.
+    pub is_self: bool,
+    /// Whether this node leads and has applied an entry of its term: its state is then complete.
+    pub is_ready: bool,
+}
+
+/// A leader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Its node.
+    pub node_id: NodeId,
+    /// Where clients reach it.
+    pub client_address: String,
+    /// Where peers reach it.
+    pub peer_address: String,
+}
+
+/// Keeps `leadership` true until openraft ends.
+pub(crate) async fn watch_leadership(
+    raft: ConsensusHandle,
+    local: std::sync::Arc<Local>,
+    mut progress: watch::Receiver<Progress>,
+    leadership: watch::Sender<Leadership>,
+) {
+    let mut metrics = raft.server_metrics();
+    loop {
+        let seen = leadership_of(&metrics.borrow_watched(), &local, *progress.borrow_and_update());
+        let awaits_own_entry = seen.is_self && !seen.is_ready;
+        leadership.send_if_modified(|known| {
+            let is_new = *known != seen;
+            *known = seen;
+            is_new
+        });
+        let changed = tokio::select! {
+            changed = metrics.changed() => changed.is_ok(),
+            changed = progress.changed(), if awaits_own_entry => changed.is_ok(),
+        };
+        if !changed {
+            leadership.send_modify(|known| {
+                *known = Leadership { term: known.term, ..Leadership::default() };
+            });
+            return;
+        }
+    }
+}
+
+fn leadership_of(
+    metrics: &RaftServerMetrics<TypeConfig>,
+    local: &Local,
+    progress: Progress,
+) -> Leadership {
+    let term = metrics.vote.leader_id.term;
+    let is_self = metrics.current_leader == Some(local.node_id);
+    let leader = metrics
+        .current_leader
+        .and_then(|node_id| leader_of(&metrics.membership_config, local, node_id));
+    let is_current = progress.log_id.is_some_and(|log_id| term_of(&log_id) == term);
+    Leadership { leader, term, is_self, is_ready: is_self && is_current }
+}
+
+fn leader_of(membership: &StoredMembership, local: &Local, node_id: u64) -> Option<Leader> {
+    let member = membership.get_node(&node_id)?;
+    let heard = local.client_address_of(node_id).filter(|address| !address.is_empty());
+    Some(Leader {
+        node_id: NodeId(node_id),
+        client_address: heard.unwrap_or_else(|| member.client_address.clone()),
+        peer_address: member.peer_address.clone(),
+    })
+}

@@ -1,0 +1,220 @@
+//! How the cluster stands, as far as this node can learn.
+
+use crate::core::Core;
+use crate::membership::{StoredMembership, cluster_id, voters};
+use crate::network::convert;
+use crate::network::protocol::{StatusRequest, StatusResponse};
+use flotilla_engine::NodeId;
+use futures::future::join_all;
+use openraft::{Instant, ServerState};
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::metrics::RaftMetrics;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A member that does not answer within this time is not healthy.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
+
+/// How the cluster stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The cluster's id, once it is founded.
+    pub cluster_id: Option<String>,
+    /// The member that leads with a quorum behind it.
+    pub leader: Option<NodeId>,
+    /// The newest term that a member knows.
+    pub term: u64,
+    /// All members, by id.
+    pub nodes: Vec<NodeStatus>,
+}
+
+/// How one member stands; numbers are 0 and texts empty where it does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// The member.
+    pub node_id: NodeId,
+    /// Where clients reach it.
+    pub address: String,
+    /// Where peers reach it.
+    pub peer_address: String,
+    /// What it does.
+    pub role: Role,
+    /// Whether it votes.
+    pub is_voter: bool,
+    /// The last entry of its log.
+    pub last_log_index: u64,
+    /// The last entry that it applied.
+    pub applied_index: u64,
+    /// The last entry that its snapshot covers.
+    pub snapshot_index: u64,
+    /// The digest of its state after the entry that it applied last.
+    pub digest: Option<DigestStatus>,
+    /// How many entries it is behind.
+    pub lag: u64,
+    /// Whether it answers and its state does not differ from the majority's.
+    pub is_healthy: bool,
+    /// The version of its binary.
+    pub version: String,
+}
+
+/// A digest and the entry after which it was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigestStatus {
+    /// The entry.
+    pub index: u64,
+    /// The digest.
+    pub value: u128,
+}
+
+/// What a member does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Leads.
+    Leader,
+    /// Follows.
+    Follower,
+    /// Stands for election.
+    Candidate,
+    /// Receives the log without a vote.
+    Learner,
+    /// Does not answer, or is not yet part of the cluster.
+    Unknown,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Follower => "follower",
+            Self::Candidate => "candidate",
+            Self::Learner => "learner",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn named(name: &str) -> Self {
+        [Self::Leader, Self::Follower, Self::Candidate, Self::Learner]
+            .into_iter()
+            .find(|role| role.name() == name)
+            .unwrap_or(Self::Unknown)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Asks every member, and tells what is known without those that do not answer.
+pub(crate) async fn collect(core: &Core) -> Status {
+    let membership = Arc::clone(&core.raft.server_metrics().borrow_watched().membership_config);
+    let asked = membership.nodes().map(|(node_id, member)| async {
+        let answer = ask(core, *node_id, &member.peer_address).await;
+        (*node_id, answer)
+    });
+    let answers = join_all(asked).await;
+    let known = || answers.iter().filter_map(|(_, answer)| answer.as_ref());
+    let last_log_index = known().map(|answer| answer.last_log_index).max().unwrap_or(0);
+    Status {
+        cluster_id: cluster_id(membership.membership()),
+        leader: known()
+            .filter(|answer| answer.is_leading)
+            .max_by_key(|answer| answer.term)
+            .map(|answer| NodeId(answer.node_id)),
+        term: known().map(|answer| answer.term).max().unwrap_or(0),
+        nodes: answers
+            .iter()
+            .filter_map(|(node_id, answer)| {
+                node_status(&membership, *node_id, answer.as_ref(), last_log_index)
+            })
+            .collect(),
+    }
+}
+
+async fn ask(core: &Core, node_id: u64, peer_address: &str) -> Option<StatusResponse> {
+    if node_id == core.local.node_id {
+        return Some(own(core));
+    }
+    let peer = core.links.calls(peer_address);
+    let request = StatusRequest { sender: Some(core.local.sender(node_id)) };
+    tokio::time::timeout(ANSWER_TIMEOUT, peer.status(request)).await.ok()?.ok()
+}
+
+fn node_status(
+    membership: &StoredMembership,
+    node_id: u64,
+    answer: Option<&StatusResponse>,
+    last_log_index: u64,
+) -> Option<NodeStatus> {
+    let member = membership.get_node(&node_id)?;
+    let base = NodeStatus {
+        node_id: NodeId(node_id),
+        address: member.client_address.clone(),
+        peer_address: member.peer_address.clone(),
+        role: Role::Unknown,
+        is_voter: voters(membership.membership()).contains(&node_id),
+        last_log_index: 0,
+        applied_index: 0,
+        snapshot_index: 0,
+        digest: None,
+        lag: last_log_index,
+        is_healthy: false,
+        version: String::new(),
+    };
+    let Some(answer) = answer else { return Some(base) };
+    let digest = convert::digest_in(&answer.digest).ok();
+    Some(NodeStatus {
+        address: answer.client_address.clone(),
+        role: Role::named(&answer.role),
+        last_log_index: answer.last_log_index,
+        applied_index: answer.applied_index,
+        snapshot_index: answer.snapshot_index,
+        digest: digest.map(|value| DigestStatus { index: answer.applied_index, value }),
+        lag: last_log_index.saturating_sub(answer.applied_index),
+        is_healthy: !answer.is_diverged,
+        version: answer.version.clone(),
+        ..base
+    })
+}
+
+/// How this node stands.
+pub(crate) fn own(core: &Core) -> StatusResponse {
+    let metrics = core.raft.metrics();
+    let metrics = metrics.borrow_watched();
+    let progress = *core.outlets.progress.borrow();
+    StatusResponse {
+        node_id: core.local.node_id,
+        client_address: core.local.client_address.clone(),
+        role: role_of(metrics.state).name().to_owned(),
+        term: metrics.current_term,
+        is_leading: is_leading(core, &metrics),
+        last_log_index: metrics.last_log_index.unwrap_or(0),
+        applied_index: progress.index().unwrap_or(0),
+        snapshot_index: core.snapshot_index().unwrap_or(0),
+        digest: convert::digest_out(progress.digest),
+        is_diverged: core.is_diverged(),
+        version: core.local.version.clone(),
+    }
+}
+
+/// Whether this node leads and a quorum has answered it lately.
+fn is_leading(core: &Core, metrics: &RaftMetrics<crate::raft::types::TypeConfig>) -> bool {
+    if metrics.state != ServerState::Leader {
+        return false;
+    }
+    let is_alone = voters(metrics.membership_config.membership()).len() == 1;
+    let lease = core.tuning.election_max * 2;
+    is_alone || metrics.last_quorum_acked.is_some_and(|acked| acked.elapsed() < lease)
+}
+
+fn role_of(state: ServerState) -> Role {
+    match state {
+        ServerState::Leader => Role::Leader,
+        ServerState::Follower => Role::Follower,
+        ServerState::Candidate => Role::Candidate,
+        ServerState::Learner => Role::Learner,
+        ServerState::Shutdown => Role::Unknown,
+    }
+}

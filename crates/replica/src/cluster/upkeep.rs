@@ -1,0 +1,89 @@
+//! Snapshots and purges (design.md, "Raft"): both are this crate's business, openraft's own
+//! policies are off.
+
+use crate::core::Core;
+use crate::proposal::Control;
+use openraft::async_runtime::watch::WatchReceiver;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// A floor is worth an entry of the log once it frees so many bytes.
+const FLOOR_BYTES_MIN: u64 = 1 << 20;
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs until it is dropped.
+pub(crate) async fn keep_up(core: Arc<Core>) {
+    let mut ticks = tokio::time::interval(core.tuning.upkeep_interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut replay_base = Duration::ZERO;
+    loop {
+        ticks.tick().await;
+        consider_snapshot(&core, &mut replay_base).await;
+        consider_floor(&core).await;
+        consider_purge(&core).await;
+    }
+}
+
+/// Makes a snapshot when the log has grown enough, or would take long to replay.
+async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
+    let Some(applied) = core.outlets.progress.borrow().index() else { return };
+    let covered = core.snapshot_index();
+    if covered >= Some(applied) {
+        return;
+    }
+    let bytes = covered.map_or_else(|| core.log.bytes(), |covered| core.log.bytes_after(covered));
+    let applying =
+        Duration::from_micros(core.outlets.counters.busy_micros.load(Ordering::Relaxed));
+    let is_due = bytes > core.tuning.snapshot_log_bytes
+        || applying.saturating_sub(*replay_base) > core.tuning.snapshot_replay;
+    if is_due && core.raft.trigger().snapshot().await.is_ok() {
+        *replay_base = applying;
+    }
+}
+
+/// At the leader: tells all members up to where nobody needs the log any more.
+async fn consider_floor(core: &Core) {
+    let Some(floor) = floor(core) else { return };
+    let published = *core.outlets.purge_floor.borrow();
+    let freed = core.log.bytes_after(published).saturating_sub(core.log.bytes_after(floor));
+    if floor <= published || freed < FLOOR_BYTES_MIN.min(core.tuning.snapshot_log_bytes) {
+        return;
+    }
+    let control = Control::PurgeFloor { index: floor };
+    if let Err(error) = core.control(control, Instant::now() + CONTROL_TIMEOUT).await {
+        tracing::debug!(%error, "the purge floor was not published");
+    }
+}
+
+/// The last index that no member needs; past the cap on the log's bytes, what the own snapshot
+/// covers, whoever lags.
+fn floor(core: &Core) -> Option<u64> {
+    if !core.leadership.borrow().is_ready {
+        return None;
+    }
+    let covered = core.snapshot_index()?;
+    if core.log.bytes() > core.tuning.log_bytes_max {
+        return Some(covered);
+    }
+    let metrics = core.raft.metrics();
+    let metrics = metrics.borrow_watched();
+    let matched = metrics
+        .replication
+        .as_ref()?
+        .values()
+        .map(|matched| matched.as_ref().map_or(0, |log_id| log_id.index()));
+    Some(matched.min().unwrap_or(covered).min(covered))
+}
+
+/// Deletes what is below the floor and covered by an own durable snapshot.
+async fn consider_purge(core: &Core) {
+    let floor = *core.outlets.purge_floor.borrow();
+    let Some(covered) = core.snapshot_index() else { return };
+    let upto = floor.min(covered);
+    let purged = core.log.purged().map(|log_id| log_id.index());
+    if upto > 0 && purged < Some(upto) && core.raft.trigger().purge_log(upto).await.is_err() {
+        tracing::debug!("consensus has ended, nothing is purged");
+    }
+}

@@ -1,0 +1,85 @@
+//! The parts of a running replica, shared by its tasks.
+
+use crate::batch::batcher::BatchCounters;
+use crate::batch::queue::Queue;
+use crate::cluster::leadership::Leadership;
+use crate::fatal::FatalError;
+use crate::log::store::LogStore;
+use crate::network::links::{Links, Local};
+use crate::raft::types::ConsensusHandle;
+use crate::read::ReadBarrier;
+use crate::state::applier::Outlets;
+use crate::state::store::StateStore;
+use crate::tuning::Tuning;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
+
+/// The parts of a running replica.
+pub(crate) struct Core {
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) tuning: Tuning,
+    pub(crate) raft: ConsensusHandle,
+    pub(crate) log: LogStore,
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) outlets: Outlets,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) batch_counters: Arc<BatchCounters>,
+    pub(crate) submit_counters: SubmitCounters,
+    pub(crate) barrier: ReadBarrier,
+    pub(crate) leadership: watch::Sender<Leadership>,
+    pub(crate) readable: watch::Sender<bool>,
+    pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
+    /// Whether peers may count on this node: not before it is known to be no wiped member.
+    pub(crate) is_admitted: AtomicBool,
+    /// Held while a snapshot is received: one at a time.
+    pub(crate) installing: Mutex<()>,
+    pub(crate) shutdown: CancellationToken,
+    /// Keeps others out of the data directory.
+    pub(crate) _lock: File,
+}
+
+/// What became of submissions since the start.
+#[derive(Debug, Default)]
+pub(crate) struct SubmitCounters {
+    pub(crate) forwarded: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+impl Core {
+    /// Lets peers count on this node.
+    pub(crate) fn admit(&self) {
+        self.is_admitted.store(true, Ordering::Release);
+    }
+
+    /// Whether peers may count on this node.
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.is_admitted.load(Ordering::Acquire)
+    }
+
+    /// Tells the process to end; the first reason stays.
+    pub(crate) fn fail(&self, error: FatalError) {
+        tracing::error!(node_id = self.local.node_id, %error, "the replica cannot go on");
+        self.fatal.send_if_modified(|fatal| {
+            let is_first = fatal.is_none();
+            if is_first {
+                *fatal = Some(Arc::new(error));
+            }
+            is_first
+        });
+    }
+
+    /// Whether this replica's state differs from the majority's.
+    pub(crate) fn is_diverged(&self) -> bool {
+        self.outlets.divergence.borrow().is_some()
+    }
+
+    /// The index of the own last snapshot.
+    pub(crate) fn snapshot_index(&self) -> Option<u64> {
+        let captured = self.store.captured()?;
+        crate::state::rows::progress(captured.as_ref()).ok()?.index()
+    }
+}

@@ -1,0 +1,33 @@
+//! Why a replica cannot go on: its process must end.
+
+use crate::start::StartError;
+use crate::state::rows::Divergence;
+
+/// Why a replica cannot go on: its process must end, with a non-zero status.
+#[derive(Debug, thiserror::Error)]
+pub enum FatalError {
+    /// openraft ended: a store failed, an entry could not be applied, or it has a bug.
+    #[error("consensus ended: {0}")]
+    Consensus(String),
+    /// The state differs from the majority's (design rule 11).
+    #[error(
+        "after entry {} this replica's state has digest {:032x}, but the majority's has {:032x}",
+        .0.index, .0.ours, .0.majority
+    )]
+    Diverged(Divergence),
+    /// Found only after the start: this node may not be part of its cluster.
+    #[error(transparent)]
+    Refused(StartError),
+}
+
+impl FatalError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Consensus(_) => "restart the process; its log replays what is missing".to_owned(),
+            Self::Diverged(divergence) => StartError::Diverged(divergence.clone()).hint(),
+            Self::Refused(error) => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! How openraft reaches a peer.
+
+use crate::network::calls::{Answers, PeerCalls, PeerError};
+use crate::network::convert;
+use crate::network::links::{Links, Local};
+use crate::network::protocol::AppendResponse;
+use crate::network::snapshots;
+use crate::membership::Member;
+use crate::raft::types::TypeConfig;
+use crate::state::snapshot::SnapshotData;
+use futures::{Stream, StreamExt};
+use openraft::base::{BoxFuture, BoxStream};
+use openraft::errors::{
+    NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable,
+};
+use openraft::network::{
+    Backoff, NetBackoff, NetSnapshot, NetStreamAppend, NetTransferLeader, NetVote, RPCOption,
+};
+use openraft::raft::{
+    AppendEntriesRequest, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
+    TransferLeaderResponse, VoteRequest, VoteResponse,
+};
+use openraft::type_config::alias::{SnapshotOf, VoteOf};
+use openraft::{OptionalSend, RPCTypes, RaftNetworkFactory};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A sent request must be answered within so long, or the stream is given up.
+const STALL: Duration = Duration::from_secs(2);
+
+type Rpc<T> = Result<T, RPCError<TypeConfig>>;
+type Appended = Rpc<StreamAppendResult<TypeConfig>>;
+
+/// Makes connections for openraft.
+pub(crate) struct Connections {
+    pub(crate) local: Arc<Local>,
+    pub(crate) links: Arc<Links>,
+}
+
+impl RaftNetworkFactory<TypeConfig> for Connections {
+    type Network = Connection;
+
+    // openraft asks once for replication, once for heartbeats and once for snapshots, so each of
+    // them has a connection of its own and bulk does not hold up heartbeats. It also asks for every
+    // election; votes share the connection for short calls, and the own one is then never opened.
+    async fn new_client(&mut self, target: u64, node: &Member) -> Connection {
+        Connection {
+            local: Arc::clone(&self.local),
+            target,
+            calls: self.links.connect(&node.peer_address),
+            short_calls: self.links.calls(&node.peer_address),
+        }
+    }
+}
+
+/// A connection to one peer.
+pub(crate) struct Connection {
+    local: Arc<Local>,
+    target: u64,
+    /// For appends or a snapshot.
+    calls: Arc<dyn PeerCalls>,
+    short_calls: Arc<dyn PeerCalls>,
+}
+
+impl Connection {
+    fn timed_out(&self, action: RPCTypes, timeout: Duration) -> Timeout<TypeConfig> {
+        Timeout { action, id: self.local.node_id, target: self.target, timeout }
+    }
+
+    async fn ask_vote(
+        &self,
+        request: VoteRequest<TypeConfig>,
+        option: RPCOption,
+        is_pre_vote: bool,
+    ) -> Rpc<VoteResponse<TypeConfig>> {
+        let sender = self.local.sender(self.target);
+        let request = convert::vote_request_out(&request, sender, is_pre_vote);
+        let limit = option.hard_ttl();
+        let answered = tokio::time::timeout(limit, self.short_calls.vote(request)).await;
+        let response = answered
+            .map_err(|_| self.timed_out(RPCTypes::Vote, limit))?
+            .map_err(rpc_error)?;
+        self.local.clock.hear(self.target, response.wall_ms);
+        convert::vote_response_in(response).map_err(|error| NetworkError::new(&error).into())
+    }
+}
+
+impl NetStreamAppend<TypeConfig> for Connection {
+    fn stream_append<'s, S>(
+        &'s mut self,
+        input: S,
+        _option: RPCOption,
+    ) -> BoxFuture<'s, Rpc<BoxStream<'s, Appended>>>
+    where
+        S: Stream<Item = AppendEntriesRequest<TypeConfig>> + OptionalSend + Unpin + 'static,
+    {
+        let sent = Arc::new(AtomicU64::new(0));
+        let (local, target, counter) = (Arc::clone(&self.local), self.target, Arc::clone(&sent));
+        let requests = input.map(move |request| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            convert::append_out(&request, local.sender(target))
+        });
+        Box::pin(async move {
+            let opened = tokio::time::timeout(STALL, self.calls.append(Box::pin(requests))).await;
+            let answers = opened
+                .map_err(|_| self.timed_out(RPCTypes::AppendEntries, STALL))?
+                .map_err(rpc_error)?;
+            let session = Session { connection: self, answers, sent, received: 0 };
+            let stream: BoxStream<'s, Appended> =
+                Box::pin(futures::stream::unfold(Some(session), |session| async {
+                    session?.next().await
+                }));
+            Ok(stream)
+        })
+    }
+}
+
+/// A stream of appends under way.
+struct Session<'s> {
+    connection: &'s Connection,
+    answers: Answers<AppendResponse>,
+    sent: Arc<AtomicU64>,
+    received: u64,
+}
+
+impl Session<'_> {
+    /// The next answer; an error is the last. Waits as long as nothing is unanswered.
+    async fn next(mut self) -> Option<(Appended, Option<Self>)> {
+        loop {
+            let was_waiting = self.sent.load(Ordering::Relaxed) > self.received;
+            match tokio::time::timeout(STALL, self.answers.next()).await {
+                Ok(None) => return None,
+                Ok(Some(Ok(response))) => {
+                    self.received += 1;
+                    self.connection.local.clock.hear(self.connection.target, response.wall_ms);
+                    return Some(match convert::appended_in(response) {
+                        Ok(result) => (Ok(result), Some(self)),
+                        Err(error) => (Err(NetworkError::new(&error).into()), None),
+                    });
+                }
+                Ok(Some(Err(error))) => return Some((Err(rpc_error(error)), None)),
+                Err(_) if was_waiting => {
+                    let timeout = self.connection.timed_out(RPCTypes::AppendEntries, STALL);
+                    return Some((Err(timeout.into()), None));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl NetVote<TypeConfig> for Connection {
+    async fn vote(
+        &mut self,
+        request: VoteRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Rpc<VoteResponse<TypeConfig>> {
+        self.ask_vote(request, option, false).await
+    }
+
+    async fn pre_vote(
+        &mut self,
+        request: VoteRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Rpc<VoteResponse<TypeConfig>> {
+        self.ask_vote(request, option, true).await
+    }
+}
+
+impl NetSnapshot<TypeConfig> for Connection {
+    type SnapshotData = SnapshotData;
+
+    async fn full_snapshot(
+        &mut self,
+        vote: VoteOf<TypeConfig>,
+        snapshot: SnapshotOf<TypeConfig, SnapshotData>,
+        cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        option: RPCOption,
+    ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
+        let sender = self.local.sender(self.target);
+        let parts = snapshots::send(sender, &vote, snapshot);
+        let limit = option.hard_ttl();
+        let answered = tokio::select! {
+            answered = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => answered,
+            closed = cancel => return Err(closed.into()),
+        };
+        let response = answered
+            .map_err(|_| self.timed_out(RPCTypes::InstallSnapshot, limit))?
+            .map_err(|error| match error {
+                PeerError::Unreachable(text) => {
+                    StreamingError::from(Unreachable::from_string(text))
+                }
+                other => NetworkError::new(&other).into(),
+            })?;
+        let vote = convert::vote_in(response.vote).map_err(|error| NetworkError::new(&error))?;
+        Ok(SnapshotResponse::new(vote))
+    }
+}
+
+impl NetTransferLeader<TypeConfig> for Connection {
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<TypeConfig>,
+        option: RPCOption,
+    ) -> Rpc<TransferLeaderResponse<TypeConfig>> {
+        let request = convert::transfer_out(&request, self.local.sender(self.target));
+        let limit = option.hard_ttl();
+        let answered = tokio::time::timeout(limit, self.short_calls.transfer_leader(request)).await;
+        let response = answered
+            .map_err(|_| self.timed_out(RPCTypes::TransferLeader, limit))?
+            .map_err(rpc_error)?;
+        if response.refusal.is_empty() {
+            return Ok(Ok(()));
+        }
+        Err(NetworkError::from_string(response.refusal).into())
+    }
+}
+
+impl NetBackoff<TypeConfig> for Connection {
+    fn backoff(&self) -> Option<Backoff> {
+        None
+    }
+}
+
+fn rpc_error(error: PeerError) -> RPCError<TypeConfig> {
+    match error {
+        PeerError::Unreachable(text) | PeerError::Refused(text) => {
+            Unreachable::from_string(text).into()
+        }
+        PeerError::Failed(text) => NetworkError::from_string(text).into(),
+    }
+}

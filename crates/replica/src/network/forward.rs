@@ -1,0 +1,129 @@
+//! The asking side of the long-lived stream to the leader: many requests, matched by id.
+
+use crate::network::calls::{Answers, PeerCalls};
+use crate::network::protocol::{ForwardRequest, ForwardResponse, forward_request, forward_response};
+use futures::StreamExt;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+use tokio_stream::wrappers::ReceiverStream;
+
+/// Requests on their way to the stream.
+const QUEUE_MAX: usize = 1_024;
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ForwardError {
+    /// It certainly did not leave this node.
+    NotSent,
+    /// It may have arrived.
+    Lost,
+}
+
+/// A stream to one peer, opened when first used and again after it broke.
+pub(crate) struct ForwardLink {
+    calls: Arc<dyn PeerCalls>,
+    id_next: AtomicU64,
+    open: tokio::sync::Mutex<Option<Open>>,
+}
+
+#[derive(Clone)]
+struct Open {
+    requests: mpsc::Sender<ForwardRequest>,
+    waiting: Arc<Waiting>,
+}
+
+type Answer = forward_response::Answer;
+
+/// Who waits for which answer; none once the stream is broken.
+#[derive(Default)]
+struct Waiting {
+    answers: Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>,
+}
+
+impl ForwardLink {
+    pub(crate) fn new(calls: Arc<dyn PeerCalls>) -> Self {
+        Self { calls, id_next: AtomicU64::new(1), open: tokio::sync::Mutex::new(None) }
+    }
+
+    /// Asks, and waits for the answer until `deadline`.
+    pub(crate) async fn ask(
+        &self,
+        body: forward_request::Body,
+        deadline: Instant,
+    ) -> Result<Answer, ForwardError> {
+        let opening = timeout_at(deadline, self.open()).await;
+        let open = opening.unwrap_or(Err(ForwardError::NotSent))?;
+        let id = self.id_next.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        open.waiting.add(id, sender)?;
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let request = ForwardRequest { id, timeout_ms, body: Some(body) };
+        let sent = timeout_at(deadline, open.requests.send(request)).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            open.waiting.remove(id);
+            return Err(ForwardError::NotSent);
+        }
+        let answered = timeout_at(deadline, receiver).await;
+        if answered.is_err() {
+            open.waiting.remove(id);
+        }
+        answered.ok().and_then(Result::ok).ok_or(ForwardError::Lost)
+    }
+
+    async fn open(&self) -> Result<Open, ForwardError> {
+        let mut open = self.open.lock().await;
+        if let Some(open) = open.as_ref()
+            && !open.requests.is_closed()
+            && open.waiting.is_open()
+        {
+            return Ok(open.clone());
+        }
+        let (requests, receiver) = mpsc::channel(QUEUE_MAX);
+        // The peer answers the call before any request, so a failure here has sent none.
+        let stream = Box::pin(ReceiverStream::new(receiver));
+        let answers = self.calls.forward(stream).await.map_err(|_| ForwardError::NotSent)?;
+        let waiting = Arc::new(Waiting { answers: Mutex::new(Some(HashMap::new())) });
+        tokio::spawn(deliver(answers, Arc::clone(&waiting)));
+        Ok(open.insert(Open { requests, waiting }).clone())
+    }
+}
+
+/// Hands out answers until the stream breaks; who still waits then learns it by the dropped sender.
+async fn deliver(mut answers: Answers<ForwardResponse>, waiting: Arc<Waiting>) {
+    while let Some(Ok(ForwardResponse { id, answer })) = answers.next().await {
+        if let Some(sender) = waiting.remove(id)
+            && let Some(answer) = answer
+        {
+            // A caller that went away no longer wants to know.
+            drop(sender.send(answer));
+        }
+    }
+    waiting.close();
+}
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Answer>>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, id: u64, sender: oneshot::Sender<Answer>) -> Result<(), ForwardError> {
+        self.lock().as_mut().ok_or(ForwardError::NotSent)?.insert(id, sender);
+        Ok(())
+    }
+
+    fn remove(&self, id: u64) -> Option<oneshot::Sender<Answer>> {
+        self.lock().as_mut()?.remove(&id)
+    }
+
+    fn is_open(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    fn close(&self) {
+        *self.lock() = None;
+    }
+}

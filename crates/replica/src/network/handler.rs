@@ -1,0 +1,237 @@
+//! What this node answers its peers.
+
+use crate::cluster::status;
+use crate::core::Core;
+use crate::membership::{StoredMembership, cluster_id};
+use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
+use crate::network::convert;
+use crate::network::protocol::{
+    AppendRequest, AppendResponse, Done, ForwardRequest, ForwardResponse, KnownMember, NotLeader,
+    Overloaded, ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest,
+    StatusResponse, TransferLeaderRequest, TransferLeaderResponse, Unknown, VoteRequest,
+    VoteResponse, forward_request, forward_response,
+};
+use crate::network::snapshots;
+use crate::proposal::Control;
+use crate::submit::{Attempt, SubmitError};
+use flotilla_engine::{Command, Rejection, Reply, codec};
+use futures::StreamExt;
+use openraft::async_runtime::watch::WatchReceiver;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// Forwarded requests of one peer that are under way at once.
+const FORWARDS_MAX: usize = 4_096;
+/// No forwarded request is worked on for longer.
+const FORWARD_TIMEOUT_MAX: Duration = Duration::from_secs(300);
+
+/// What this node answers its peers.
+pub(crate) struct Handler {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Handler {
+    /// Before it is known whether this is a wiped member, it takes part in nothing.
+    fn check_admitted(&self) -> PeerResult<()> {
+        if self.core.is_admitted() {
+            return Ok(());
+        }
+        Err(PeerError::Unreachable("it does not know its cluster yet".to_owned()))
+    }
+}
+
+impl PeerCalls for Handler {
+    fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            let core = Arc::clone(&self.core);
+            // A request that cannot be read ends the stream; the leader then tries again.
+            let requests = requests.scan(core, |core, request| {
+                let read = core.local.admit(request.sender.clone()).and_then(|_| {
+                    convert::append_in(request).map_err(PeerError::from)
+                });
+                if let Err(error) = &read {
+                    tracing::warn!(%error, "an append was refused");
+                }
+                futures::future::ready(read.ok())
+            });
+            let core = Arc::clone(&self.core);
+            let answers = self.core.raft.stream_append(Box::pin(requests)).map(move |result| {
+                let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
+                Ok(convert::appended_out(&result, core.local.clock.wall_ms()))
+            });
+            let answers: Answers<AppendResponse> = Box::pin(answers);
+            Ok(answers)
+        })
+    }
+
+    fn vote(&self, request: VoteRequest) -> PeerFuture<'_, VoteResponse> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            self.core.local.admit(request.sender.clone())?;
+            let is_pre_vote = request.is_pre_vote;
+            let request = convert::vote_request_in(request)?;
+            let answered = if is_pre_vote {
+                self.core.raft.pre_vote(request).await
+            } else {
+                self.core.raft.vote(request).await
+            };
+            let response = answered.map_err(|error| PeerError::Failed(error.to_string()))?;
+            Ok(convert::vote_response_out(&response, self.core.local.clock.wall_ms()))
+        })
+    }
+
+    fn install_snapshot(
+        &self,
+        mut parts: Requests<SnapshotPart>,
+    ) -> PeerFuture<'_, SnapshotResponse> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            let begin = snapshots::receive_begin(&mut parts).await?;
+            self.core.local.admit(begin.sender.clone())?;
+            // Overlapping installs are a likely trigger of openraft's issue 2116.
+            let Ok(_installing) = self.core.installing.try_lock() else {
+                return Err(PeerError::Failed("another snapshot is being installed".to_owned()));
+            };
+            let received = snapshots::receive_rows(begin, parts, &self.core.store).await?;
+            let installed =
+                self.core.raft.install_full_snapshot(received.vote, received.snapshot).await;
+            let response = installed.map_err(|error| PeerError::Failed(error.to_string()))?;
+            Ok(SnapshotResponse { vote: Some(convert::vote_out(&response.vote)) })
+        })
+    }
+
+    fn transfer_leader(
+        &self,
+        request: TransferLeaderRequest,
+    ) -> PeerFuture<'_, TransferLeaderResponse> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            self.core.local.admit(request.sender.clone())?;
+            let request = convert::transfer_in(request)?;
+            let handled = self.core.raft.handle_transfer_leader(request).await;
+            let refusal = match handled.map_err(|error| PeerError::Failed(error.to_string()))? {
+                Ok(()) => String::new(),
+                Err(error) => error.to_string(),
+            };
+            Ok(TransferLeaderResponse { refusal })
+        })
+    }
+
+    fn forward(
+        &self,
+        requests: Requests<ForwardRequest>,
+    ) -> PeerFuture<'_, Answers<ForwardResponse>> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            let (answers, receiver) = mpsc::channel(FORWARDS_MAX);
+            tokio::spawn(serve_forwards(Arc::clone(&self.core), requests, answers));
+            let answers: Answers<ForwardResponse> = Box::pin(ReceiverStream::new(receiver).map(Ok));
+            Ok(answers)
+        })
+    }
+
+    fn status(&self, request: StatusRequest) -> PeerFuture<'_, StatusResponse> {
+        Box::pin(async move {
+            self.core.local.admit(request.sender)?;
+            Ok(status::own(&self.core))
+        })
+    }
+
+    fn probe(&self, _request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
+        Box::pin(async move { Ok(probe(&self.core)) })
+    }
+}
+
+fn probe(core: &Core) -> ProbeResponse {
+    let membership: Arc<StoredMembership> =
+        Arc::clone(&core.raft.server_metrics().borrow_watched().membership_config);
+    let known = |(node_id, member): (&u64, &crate::membership::Member)| KnownMember {
+        node_id: *node_id,
+        incarnation: member.incarnation,
+    };
+    ProbeResponse {
+        node_id: core.local.node_id,
+        incarnation: core.local.incarnation,
+        client_address: core.local.client_address.clone(),
+        is_empty: core.log.is_pristine(),
+        cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
+        members: membership.nodes().map(known).collect(),
+    }
+}
+
+/// Works on a peer's requests side by side, so many at once.
+async fn serve_forwards(
+    core: Arc<Core>,
+    mut requests: Requests<ForwardRequest>,
+    answers: mpsc::Sender<ForwardResponse>,
+) {
+    let room = Arc::new(Semaphore::new(FORWARDS_MAX));
+    while let Some(request) = requests.next().await {
+        let permit = Arc::clone(&room).acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
+        let core = Arc::clone(&core);
+        let answers = answers.clone();
+        tokio::spawn(async move {
+            let answer = Some(answer(&core, request.body, request.timeout_ms).await);
+            // The peer may be gone, and then nobody wants to know.
+            drop(answers.send(ForwardResponse { id: request.id, answer }).await);
+            drop(permit);
+        });
+    }
+}
+
+async fn answer(
+    core: &Core,
+    body: Option<forward_request::Body>,
+    timeout_ms: u64,
+) -> forward_response::Answer {
+    let timeout = Duration::from_millis(timeout_ms).min(FORWARD_TIMEOUT_MAX);
+    let deadline = Instant::now() + timeout;
+    if core.is_diverged() || core.shutdown.is_cancelled() {
+        return forward_response::Answer::NotLeader(NotLeader {});
+    }
+    match body {
+        Some(forward_request::Body::Command(bytes)) => match Command::decode(&bytes) {
+            Ok(command) => submitted(core.submit_here(command, bytes.len(), deadline).await),
+            Err(error) => {
+                tracing::error!(%error, "a forwarded command cannot be read");
+                forward_response::Answer::Unknown(Unknown {})
+            }
+        },
+        Some(forward_request::Body::Control(bytes)) => match Control::decode(&bytes) {
+            Ok(control) => match core.control_here(control, deadline).await {
+                Attempt::Done(()) => forward_response::Answer::Done(Done {}),
+                Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
+                Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
+            },
+            Err(error) => {
+                tracing::error!(%error, "forwarded housekeeping cannot be read");
+                forward_response::Answer::Unknown(Unknown {})
+            }
+        },
+        Some(forward_request::Body::ReadIndex(_)) => match core.barrier.index(true).await {
+            Ok(Some(index)) => forward_response::Answer::ReadIndex(index),
+            Ok(None) | Err(_) => forward_response::Answer::NotLeader(NotLeader {}),
+        },
+        None => forward_response::Answer::Unknown(Unknown {}),
+    }
+}
+
+fn submitted(
+    attempt: Attempt<Result<Reply, Rejection>>,
+) -> forward_response::Answer {
+    match attempt {
+        Attempt::Done(replied) => {
+            forward_response::Answer::Reply(codec::encode(&replied).into())
+        }
+        Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
+        Attempt::Failed(SubmitError::Overloaded { retry_after_ms }) => {
+            forward_response::Answer::Overloaded(Overloaded { retry_after_ms })
+        }
+        Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
+    }
+}

@@ -1,0 +1,121 @@
+//! Who this node is to its peers, and its connections to them.
+
+use crate::clock::StampClock;
+use crate::network::calls::{PeerCalls, PeerError};
+use crate::network::forward::ForwardLink;
+use crate::network::protocol::Sender;
+use crate::network::transport::Transport;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What this node tells of itself with every message.
+pub(crate) struct Local {
+    pub(crate) node_id: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) client_address: String,
+    pub(crate) version: String,
+    pub(crate) clock: Arc<StampClock>,
+    /// Set once, when the cluster is founded or found.
+    pub(crate) cluster_id: OnceLock<String>,
+    /// Where clients reach the others, as they said last.
+    client_addresses: Mutex<BTreeMap<u64, String>>,
+}
+
+/// Who this node is.
+pub(crate) struct LocalName {
+    pub(crate) node_id: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) client_address: String,
+    pub(crate) version: String,
+}
+
+impl Local {
+    pub(crate) fn new(name: LocalName, clock: Arc<StampClock>) -> Self {
+        Self {
+            node_id: name.node_id,
+            incarnation: name.incarnation,
+            client_address: name.client_address,
+            version: name.version,
+            clock,
+            cluster_id: OnceLock::new(),
+            client_addresses: Mutex::default(),
+        }
+    }
+
+    /// The head of a message to `target_id`.
+    pub(crate) fn sender(&self, target_id: u64) -> Sender {
+        Sender {
+            cluster_id: self.cluster_id.get().cloned().unwrap_or_default(),
+            node_id: self.node_id,
+            target_id,
+            wall_ms: self.clock.wall_ms(),
+            client_address: self.client_address.clone(),
+        }
+    }
+
+    /// Checks the head of a message and takes note of what it tells.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] when it is from another cluster or for another node.
+    pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
+        let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
+        if let Some(own) = self.cluster_id.get()
+            && !sender.cluster_id.is_empty()
+            && sender.cluster_id != *own
+        {
+            let text = format!("expected cluster {own}, but it is of {}", sender.cluster_id);
+            return Err(PeerError::Refused(text));
+        }
+        if sender.target_id != self.node_id {
+            let text = format!("expected node {}, but this is {}", sender.target_id, self.node_id);
+            return Err(PeerError::Refused(text));
+        }
+        self.clock.hear(sender.node_id, sender.wall_ms);
+        self.client_addresses().insert(sender.node_id, sender.client_address);
+        Ok(sender.node_id)
+    }
+
+    /// Where clients reach a node, as it said last.
+    pub(crate) fn client_address_of(&self, node_id: u64) -> Option<String> {
+        if node_id == self.node_id {
+            return Some(self.client_address.clone());
+        }
+        self.client_addresses().get(&node_id).cloned()
+    }
+
+    fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
+        self.client_addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The connections to peers beside those that openraft holds.
+pub(crate) struct Links {
+    transport: Arc<dyn Transport>,
+    calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
+    forwards: Mutex<BTreeMap<String, Arc<ForwardLink>>>,
+}
+
+impl Links {
+    pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport, calls: Mutex::default(), forwards: Mutex::default() }
+    }
+
+    /// A connection of its own.
+    pub(crate) fn connect(&self, address: &str) -> Arc<dyn PeerCalls> {
+        self.transport.connect(address)
+    }
+
+    /// The connection for short calls.
+    pub(crate) fn calls(&self, address: &str) -> Arc<dyn PeerCalls> {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let connect = || self.transport.connect(address);
+        Arc::clone(calls.entry(address.to_owned()).or_insert_with(connect))
+    }
+
+    /// The long-lived stream for what only the leader can answer.
+    pub(crate) fn forward(&self, address: &str) -> Arc<ForwardLink> {
+        let mut forwards = self.forwards.lock().unwrap_or_else(PoisonError::into_inner);
+        let connect = || Arc::new(ForwardLink::new(self.transport.connect(address)));
+        Arc::clone(forwards.entry(address.to_owned()).or_insert_with(connect))
+    }
+}

@@ -1,0 +1,119 @@
+//! A peer over gRPC, from the answering side.
+
+use crate::network::calls::{Answers, PeerCalls, PeerError};
+use crate::network::client::MESSAGE_BYTES_MAX;
+use crate::network::protocol::peer_server::{Peer, PeerServer};
+use crate::network::protocol::{
+    AppendRequest, AppendResponse, ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse,
+    SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
+    TransferLeaderResponse, VoteRequest, VoteResponse,
+};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Serves `peer` until `shutdown`; returns once the address is bound.
+pub(crate) async fn serve(
+    listen: SocketAddr,
+    peer: Arc<dyn PeerCalls>,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let incoming = TcpIncoming::from(TcpListener::bind(listen).await?).with_nodelay(Some(true));
+    let service = PeerServer::new(Answering { peer })
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let serving = Server::builder().add_service(service).serve_with_incoming(incoming);
+    // Streams between peers end only with their processes, so there is nothing to wait for.
+    tokio::spawn(async move {
+        tokio::select! {
+            result = serving => {
+                if let Err(error) = result {
+                    tracing::error!(%error, "the peer server ended");
+                }
+            }
+            () = shutdown.cancelled() => {}
+        }
+    });
+    Ok(())
+}
+
+struct Answering {
+    peer: Arc<dyn PeerCalls>,
+}
+
+type Answered<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl Peer for Answering {
+    type AppendStream = BoxStream<'static, Result<AppendResponse, Status>>;
+    type ForwardStream = BoxStream<'static, Result<ForwardResponse, Status>>;
+
+    async fn append(
+        &self,
+        request: Request<Streaming<AppendRequest>>,
+    ) -> Answered<Self::AppendStream> {
+        let answers = self.peer.append(requests(request)).await.map_err(status)?;
+        Ok(Response::new(outgoing(answers)))
+    }
+
+    async fn vote(&self, request: Request<VoteRequest>) -> Answered<VoteResponse> {
+        self.peer.vote(request.into_inner()).await.map(Response::new).map_err(status)
+    }
+
+    async fn install_snapshot(
+        &self,
+        request: Request<Streaming<SnapshotPart>>,
+    ) -> Answered<SnapshotResponse> {
+        let answer = self.peer.install_snapshot(requests(request)).await;
+        answer.map(Response::new).map_err(status)
+    }
+
+    async fn transfer_leader(
+        &self,
+        request: Request<TransferLeaderRequest>,
+    ) -> Answered<TransferLeaderResponse> {
+        self.peer.transfer_leader(request.into_inner()).await.map(Response::new).map_err(status)
+    }
+
+    async fn forward(
+        &self,
+        request: Request<Streaming<ForwardRequest>>,
+    ) -> Answered<Self::ForwardStream> {
+        let answers = self.peer.forward(requests(request)).await.map_err(status)?;
+        Ok(Response::new(outgoing(answers)))
+    }
+
+    async fn status(&self, request: Request<StatusRequest>) -> Answered<StatusResponse> {
+        self.peer.status(request.into_inner()).await.map(Response::new).map_err(status)
+    }
+
+    async fn probe(&self, request: Request<ProbeRequest>) -> Answered<ProbeResponse> {
+        self.peer.probe(request.into_inner()).await.map(Response::new).map_err(status)
+    }
+}
+
+fn requests<T: Send + 'static>(request: Request<Streaming<T>>) -> BoxStream<'static, T> {
+    let streaming = request.into_inner();
+    Box::pin(streaming.take_while(|message| futures::future::ready(message.is_ok())).filter_map(
+        |message| futures::future::ready(message.ok()),
+    ))
+}
+
+fn outgoing<T: Send + 'static>(answers: Answers<T>) -> BoxStream<'static, Result<T, Status>> {
+    Box::pin(answers.map(|answer| answer.map_err(status)))
+}
+
+fn status(error: PeerError) -> Status {
+    match error {
+        PeerError::Unreachable(text) => Status::unavailable(text),
+        PeerError::Refused(text) => Status::failed_precondition(text),
+        PeerError::Failed(text) => Status::internal(text),
+    }
+}

@@ -1,0 +1,192 @@
+//! From a configuration to a running replica.
+
+use crate::batch::batcher::{BatchCounters, Batcher};
+use crate::batch::queue::{Queue, QueueBounds};
+use crate::clock::StampClock;
+use crate::cluster::formation::{self, Formation, Round};
+use crate::cluster::leadership::{Leadership, watch_leadership};
+use crate::cluster::{divergence, recovery, upkeep};
+use crate::core::{Core, SubmitCounters};
+use crate::fatal::FatalError;
+use crate::hooks::Hooks;
+use crate::identity;
+use crate::log::store::LogStore;
+use crate::network::connection::Connections;
+use crate::network::handler::Handler;
+use crate::network::links::{Links, Local, LocalName};
+use crate::raft;
+use crate::read::{ReadBarrier, ReadRounds};
+use crate::replica::{Config, Running};
+use crate::start::StartError;
+use crate::state::applier::{Applier, Outlets};
+use crate::state::machine::Machine;
+use crate::storage::StorageError;
+use std::fs::File;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Consensus needs little, but must not wait for others: its threads serve nothing else.
+const WORKER_THREADS: usize = 2;
+
+/// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats.
+pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, StartError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKER_THREADS)
+        .thread_name(format!("raft-{}", config.node_id.0))
+        .enable_all()
+        .build()
+        .map_err(StartError::Thread)?;
+    let opened = runtime.spawn(open(config, hooks)).await;
+    let opened = opened.map_err(|error| StartError::Consensus(error.to_string())).flatten();
+    match opened {
+        Ok(core) => Ok(Running { core, runtime: Some(runtime) }),
+        Err(error) => {
+            runtime.shutdown_background();
+            Err(error)
+        }
+    }
+}
+
+async fn open(config: Config, hooks: Hooks) -> Result<Arc<Core>, StartError> {
+    if let Formation::Found { peers } = &config.formation
+        && !peers.contains_key(&config.node_id)
+    {
+        return Err(StartError::NotListed(config.node_id));
+    }
+    let (core, rounds) = assemble(&config, &hooks).await?;
+    let handler = Arc::new(Handler { core: Arc::clone(&core) });
+    hooks
+        .transport
+        .serve(config.peer_listen, handler, core.shutdown.clone())
+        .await
+        .map_err(|error| StartError::Listen { address: config.peer_listen, error })?;
+    spawn_tasks(&core, &hooks, rounds);
+    if formation::round(&core, &config.formation).await? == Round::Waiting {
+        let waiting = Arc::clone(&core);
+        run(&core, async move {
+            if let Err(error) = formation::form(&waiting, &config.formation).await {
+                waiting.fail(FatalError::Refused(error));
+            }
+        });
+    }
+    Ok(core)
+}
+
+/// Opens the stores and builds the parts, without any of them acting yet.
+async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRounds), StartError> {
+    let directory = &config.data_directory;
+    let lock = lock(directory)?;
+    let node_id = config.node_id.0;
+    let device = hooks.storage.open_log(directory).map_err(storage_error("log", directory))?;
+    let store = hooks.storage.open_state(directory).map_err(storage_error("state", directory))?;
+    let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
+    let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
+    let outlets = Outlets::new();
+    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe())
+        .map_err(|error| StartError::Log { directory: directory.clone(), error })?;
+    identity::check_together(log.purged(), store.as_ref())?;
+    let machine = Machine::start(Applier {
+        node_id,
+        digest_interval: config.tuning.digest_interval.max(1),
+        store: Arc::clone(&store),
+        clock: Arc::clone(&clock),
+        outlets: outlets.clone(),
+    })
+    .map_err(|error| StartError::Consensus(error.to_string()))?;
+    let name = LocalName {
+        node_id,
+        incarnation: identity.incarnation,
+        client_address: config.client_address.clone(),
+        version: config.version.clone(),
+    };
+    let local = Arc::new(Local::new(name, clock));
+    let links = Arc::new(Links::new(Arc::clone(&hooks.transport)));
+    let connections = Connections { local: Arc::clone(&local), links: Arc::clone(&links) };
+    let tuning = raft::config::config(&config.tuning)
+        .map_err(|error| StartError::Tuning(error.to_string()))?;
+    let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log.clone(), machine)
+        .await
+        .map_err(|error| StartError::Consensus(error.to_string()))?;
+    let (barrier, rounds) = ReadBarrier::new();
+    let core = Core {
+        local,
+        links,
+        tuning: config.tuning.clone(),
+        raft,
+        log,
+        store,
+        outlets,
+        queue: Arc::new(Queue::new(QueueBounds {
+            intake_max: config.tuning.intake_max,
+            progress_max: config.tuning.progress_max,
+            bytes_max: config.tuning.waiting_bytes_max,
+        })),
+        batch_counters: Arc::<BatchCounters>::default(),
+        submit_counters: SubmitCounters::default(),
+        barrier,
+        leadership: watch::Sender::new(Leadership::default()),
+        readable: watch::Sender::new(false),
+        fatal: watch::Sender::new(None),
+        is_admitted: AtomicBool::new(false),
+        installing: Mutex::new(()),
+        shutdown: CancellationToken::new(),
+        _lock: lock,
+    };
+    Ok((Arc::new(core), rounds))
+}
+
+fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
+    let batcher = Batcher {
+        node_id: core.local.node_id,
+        raft: core.raft.clone(),
+        queue: Arc::clone(&core.queue),
+        clock: Arc::clone(&core.local.clock),
+        offers: Arc::clone(&hooks.offers),
+        membership: core.outlets.membership.subscribe(),
+        counters: Arc::clone(&core.batch_counters),
+        entries_in_flight: core.tuning.entries_in_flight.max(1),
+    };
+    run(core, batcher.run());
+    run(core, rounds.run(Arc::clone(core)));
+    run(core, recovery::watch_recovery(Arc::clone(core)));
+    run(core, recovery::watch_consensus(Arc::clone(core)));
+    run(core, divergence::report_digests(Arc::clone(core)));
+    run(core, divergence::watch_divergence(Arc::clone(core)));
+    run(core, upkeep::keep_up(Arc::clone(core)));
+    let progress = core.outlets.progress.subscribe();
+    let leadership = core.leadership.clone();
+    let local = Arc::clone(&core.local);
+    run(core, watch_leadership(core.raft.clone(), local, progress, leadership));
+}
+
+/// Runs a task until the replica ends.
+fn run(core: &Core, task: impl Future<Output = ()> + Send + 'static) {
+    let shutdown = core.shutdown.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = task => {}
+        }
+    });
+}
+
+/// Locks the data directory for this replica.
+fn lock(directory: &Path) -> Result<File, StartError> {
+    let unusable = |error| StartError::Directory { directory: directory.to_owned(), error };
+    std::fs::create_dir_all(directory).map_err(unusable)?;
+    let file = File::create(directory.join("LOCK")).map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(StartError::InUse(directory.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
+    }
+}
+
+fn storage_error(part: &'static str, directory: &Path) -> impl FnOnce(StorageError) -> StartError {
+    let directory = directory.to_owned();
+    move |error| StartError::Storage { part, directory, error }
+}

@@ -1,0 +1,152 @@
+//! Linearizable reads from any node: one read-index round serves all who wait (design rule 14).
+
+use crate::core::Core;
+use crate::network::forward::ForwardError;
+use crate::network::protocol::{ReadIndex, forward_request, forward_response};
+use flotilla_engine::store::StoreError;
+use openraft::ReadPolicy;
+use openraft::errors::RaftError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+/// Readers that may wait for the next round.
+const WAITING_MAX: usize = 16_384;
+/// A round that takes longer has failed.
+const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a failed round is left alone.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Why nothing can be read here now.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No leader confirmed within the deadline what a linearizable read must see.
+    #[error("no leader answered in time")]
+    NoLeader,
+    /// This node has not yet caught up with a leader since it started.
+    #[error("this node has not caught up with its leader since it started")]
+    NotReadable,
+    /// Too many readers wait.
+    #[error("too many readers wait")]
+    Overloaded,
+    /// This replica stopped serving (design rule 11).
+    #[error("this replica's state differs from the majority's")]
+    Diverged,
+    /// The replica has ended.
+    #[error("the replica has ended")]
+    Shutdown,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Who waits for a round, and whether it may ask another node.
+struct Waiter {
+    index: oneshot::Sender<Option<u64>>,
+    is_forwarded: bool,
+}
+
+/// Gathers readers for the next round.
+#[derive(Clone)]
+pub(crate) struct ReadBarrier {
+    waiters: mpsc::Sender<Waiter>,
+}
+
+/// The other end of the barrier, for [`ReadRounds::run`].
+pub(crate) struct ReadRounds {
+    waiters: mpsc::Receiver<Waiter>,
+}
+
+impl ReadBarrier {
+    pub(crate) fn new() -> (Self, ReadRounds) {
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        (Self { waiters: sender }, ReadRounds { waiters: receiver })
+    }
+
+    /// The index up to which a linearizable read must have applied; `None` when this round failed.
+    pub(crate) async fn index(&self, is_forwarded: bool) -> Result<Option<u64>, ReadError> {
+        let (index, receiver) = oneshot::channel();
+        self.waiters.try_send(Waiter { index, is_forwarded }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => ReadError::Shutdown,
+        })?;
+        receiver.await.map_err(|_| ReadError::Shutdown)
+    }
+}
+
+impl ReadRounds {
+    /// Runs one round after another until the barrier is gone. Who arrives during a round waits for
+    /// the next: the one under way may have been confirmed before the reader came.
+    pub(crate) async fn run(mut self, core: Arc<Core>) {
+        let mut waiters = Vec::new();
+        while self.waiters.recv_many(&mut waiters, WAITING_MAX).await > 0 {
+            let round = round(&core);
+            let index = tokio::time::timeout(ROUND_TIMEOUT, round).await.ok().flatten();
+            for waiter in waiters.drain(..) {
+                let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
+                // A reader that went away no longer wants to know.
+                drop(waiter.index.send(index.map(|round| round.index)));
+            }
+        }
+    }
+}
+
+/// What a round found, and whether this node leads.
+#[derive(Clone, Copy)]
+struct Round {
+    index: u64,
+    is_local: bool,
+}
+
+async fn round(core: &Core) -> Option<Round> {
+    let leadership = core.leadership.borrow().clone();
+    if leadership.is_self {
+        return match core.raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
+            Ok(linearizer) => {
+                Some(Round { index: linearizer.read_log_id().index(), is_local: true })
+            }
+            Err(RaftError::APIError(_) | RaftError::Fatal(_)) => None,
+        };
+    }
+    let leader = leadership.leader?;
+    let link = core.links.forward(&leader.peer_address);
+    let body = forward_request::Body::ReadIndex(ReadIndex {});
+    match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
+        Ok(forward_response::Answer::ReadIndex(index)) => Some(Round { index, is_local: false }),
+        Ok(_) | Err(ForwardError::NotSent | ForwardError::Lost) => None,
+    }
+}
+
+impl Core {
+    /// Returns once this node has applied all that was committed when the call began.
+    pub(crate) async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
+        loop {
+            self.check_readable()?;
+            let asked = timeout_at(deadline, self.barrier.index(false)).await;
+            let index = asked.map_err(|_| ReadError::NoLeader)??;
+            if let Some(index) = index {
+                let mut progress = self.outlets.progress.subscribe();
+                let applied = progress.wait_for(|progress| progress.index() >= Some(index));
+                let applied = timeout_at(deadline, applied).await;
+                applied.map_err(|_| ReadError::NoLeader)?.map_err(|_| ReadError::Shutdown)?;
+                return Ok(());
+            }
+            if Instant::now() + PAUSE >= deadline {
+                return Err(ReadError::NoLeader);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Whether this replica serves at all.
+    pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
+        if self.shutdown.is_cancelled() {
+            return Err(ReadError::Shutdown);
+        }
+        if self.is_diverged() {
+            return Err(ReadError::Diverged);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! A replica: one member's part of one cluster.
+
+use crate::cluster::leadership::Leadership;
+use crate::cluster::status::{self, Status};
+use crate::cluster::formation::Formation;
+use crate::core::Core;
+use crate::fatal::FatalError;
+use crate::hooks::Hooks;
+use crate::membership::voters;
+use crate::opening;
+use crate::read::ReadError;
+use crate::start::StartError;
+use crate::state::feed::Subscription;
+use crate::state::rows;
+use crate::submit::SubmitError;
+use crate::tuning::Tuning;
+use crate::view::View;
+use flotilla_engine::{Command, NodeId, Rejection, Reply};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// What a replica is told at its start.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This member's id; never used by another, now or before.
+    pub node_id: NodeId,
+    /// How it came to its cluster.
+    pub formation: Formation,
+    /// Where it serves its peers.
+    pub peer_listen: SocketAddr,
+    /// Where clients reach it, as the other members tell them.
+    pub client_address: String,
+    /// Where it keeps its log and state.
+    pub data_directory: PathBuf,
+    /// The version of the binary, for the status.
+    pub version: String,
+    /// Timing and bounds.
+    pub tuning: Tuning,
+}
+
+/// One member's part of one cluster; clones share it. It has no global state, so a process may have
+/// several (design rule 15).
+///
+/// Its data directory is free again once [`Replica::shutdown`] has returned and every clone is gone.
+#[derive(Clone)]
+pub struct Replica {
+    running: Arc<Running>,
+}
+
+/// A running replica and the threads that it runs on.
+pub(crate) struct Running {
+    pub(crate) core: Arc<Core>,
+    pub(crate) runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.core.shutdown.cancel();
+        if let Some(runtime) = self.runtime.take() {
+            // Not a plain drop: that would wait, which an async caller must not.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// How much was done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Entries of commands that this node proposed.
+    pub entries_proposed: u64,
+    /// Commands in them.
+    pub commands_proposed: u64,
+    /// Entries that were applied here, of any kind.
+    pub entries_applied: u64,
+    /// Commands in them.
+    pub commands_applied: u64,
+    /// Attempts to have the leader carry out a command.
+    pub commands_forwarded: u64,
+    /// Commands refused for lack of room.
+    pub commands_refused: u64,
+    /// Times that the log was made durable.
+    pub log_syncs: u64,
+    /// Bytes of entries written to the log.
+    pub log_bytes: u64,
+}
+
+impl Replica {
+    /// Opens the data directory and takes part in the cluster.
+    ///
+    /// A first member whose peers are not up yet starts all the same and founds the cluster with
+    /// them later; what is then found wrong comes through [`Replica::fatal`].
+    ///
+    /// # Errors
+    /// [`StartError`], with what to do about it.
+    pub async fn start(config: Config, hooks: Hooks) -> Result<Self, StartError> {
+        let running = opening::start(config, hooks).await?;
+        Ok(Self { running: Arc::new(running) })
+    }
+
+    /// This member's id.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        NodeId(self.core().local.node_id)
+    }
+
+    /// Has a command carried out, wherever the leader is.
+    ///
+    /// # Errors
+    /// [`SubmitError`]; only [`SubmitError::Unknown`] leaves open whether it was done.
+    pub async fn submit(
+        &self,
+        command: Command,
+        deadline: Instant,
+    ) -> Result<Result<Reply, Rejection>, SubmitError> {
+        self.core().submit(command, deadline).await
+    }
+
+    /// Returns once this node has applied all that was acknowledged anywhere before the call: what
+    /// [`Replica::view`] then shows is linearizable.
+    ///
+    /// # Errors
+    /// [`ReadError`]; [`ReadError::NoLeader`] is worth another try.
+    pub async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
+        self.core().read_index(deadline).await
+    }
+
+    /// Whether the state may be read at all: not before the node has caught up with a leader since
+    /// it started.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        *self.core().readable.borrow()
+    }
+
+    /// Tells when the state may be read.
+    #[must_use]
+    pub fn readable(&self) -> watch::Receiver<bool> {
+        self.core().readable.subscribe()
+    }
+
+    /// Reads the state as it is now, unchanged while `read` runs. It blocks its thread: long scans
+    /// belong on a blocking one.
+    ///
+    /// # Errors
+    /// [`ReadError::NotReadable`] before [`Replica::is_readable`].
+    pub fn view<T>(&self, read: impl FnOnce(&View<'_>) -> T) -> Result<T, ReadError> {
+        self.core().check_readable()?;
+        if !self.is_readable() {
+            return Err(ReadError::NotReadable);
+        }
+        View::open(self.core().store.as_ref(), read)
+    }
+
+    /// The time that this node would stamp an entry with now, in milliseconds.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        let core = self.core();
+        let membership = Arc::clone(&core.outlets.membership.borrow());
+        core.local.clock.peek(voters(membership.membership()))
+    }
+
+    /// What is applied here from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        self.core().outlets.feed.subscribe()
+    }
+
+    /// Who leads.
+    #[must_use]
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.core().leadership.subscribe()
+    }
+
+    /// Why the process must end, once it must.
+    #[must_use]
+    pub fn fatal(&self) -> watch::Receiver<Option<Arc<FatalError>>> {
+        self.core().fatal.subscribe()
+    }
+
+    /// How the cluster stands, as far as this node can learn within a second.
+    pub async fn status(&self) -> Status {
+        status::collect(self.core()).await
+    }
+
+    /// How much was done since the start.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let core = self.core();
+        let applied = &core.outlets.counters;
+        let log = core.log.counters();
+        Counters {
+            entries_proposed: core.batch_counters.entries.load(Ordering::Relaxed),
+            commands_proposed: core.batch_counters.commands.load(Ordering::Relaxed),
+            entries_applied: applied.entries.load(Ordering::Relaxed),
+            commands_applied: applied.commands.load(Ordering::Relaxed),
+            commands_forwarded: core.submit_counters.forwarded.load(Ordering::Relaxed),
+            commands_refused: core.submit_counters.refused.load(Ordering::Relaxed),
+            log_syncs: log.syncs.load(Ordering::Relaxed),
+            log_bytes: log.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Asks the leader, if this node is it, to hand over to `to`.
+    ///
+    /// # Errors
+    /// [`SubmitError::NoLeader`] when this node does not lead.
+    pub async fn transfer_leader(&self, to: NodeId) -> Result<(), SubmitError> {
+        if !self.core().leadership.borrow().is_self {
+            return Err(SubmitError::NoLeader);
+        }
+        let triggered = self.core().raft.trigger().transfer_leader(to.0).await;
+        triggered.map_err(|_| SubmitError::Shutdown)
+    }
+
+    /// Makes a snapshot now, without waiting for it.
+    ///
+    /// # Errors
+    /// [`SubmitError::Shutdown`] when the replica has ended.
+    pub async fn trigger_snapshot(&self) -> Result<(), SubmitError> {
+        self.core().raft.trigger().snapshot().await.map_err(|_| SubmitError::Shutdown)
+    }
+
+    /// The index that this node has applied last, and its digest after it.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u128) {
+        let rows::Progress { log_id, digest, .. } = *self.core().outlets.progress.borrow();
+        (log_id.map_or(0, |log_id| log_id.index()), digest)
+    }
+
+    /// Ends the replica in order; later calls answer that it has ended.
+    pub async fn shutdown(&self) {
+        let core = self.core();
+        core.shutdown.cancel();
+        if let Err(error) = core.raft.shutdown().await {
+            tracing::warn!(%error, "consensus did not end in order");
+        }
+        let store = Arc::clone(&core.store);
+        // So that a restart has nothing to replay; a crash at this moment only costs the replay.
+        match tokio::task::spawn_blocking(move || store.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the state was not flushed"),
+            Err(error) => tracing::warn!(%error, "the state was not flushed"),
+        }
+    }
+
+    fn core(&self) -> &Core {
+        &self.running.core
+    }
+}

@@ -1,0 +1,177 @@
+//! Why a replica does not start, and what to do about it.
+
+use crate::log::store::LogOpenError;
+use crate::state::rows::{Divergence, RowError};
+use crate::storage::StorageError;
+use flotilla_engine::NodeId;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why a replica does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be made or locked.
+    #[error("the data directory {} cannot be used: {error}", directory.display())]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another process, or a replica of this one, has the data directory.
+    #[error("the data directory {} is in use", .0.display())]
+    InUse(PathBuf),
+    /// The log or state cannot be opened.
+    #[error("the {part} in {} cannot be opened: {error}", directory.display())]
+    Storage {
+        /// `log` or `state`.
+        part: &'static str,
+        /// The data directory.
+        directory: PathBuf,
+        /// Why.
+        error: StorageError,
+    },
+    /// A record of the log is not what was written.
+    #[error("the log in {} cannot be used: {error}", directory.display())]
+    Log {
+        /// The data directory.
+        directory: PathBuf,
+        /// Why.
+        error: LogOpenError,
+    },
+    /// A row of the state cannot be read.
+    #[error("the state in {} cannot be used: {error}", directory.display())]
+    State {
+        /// The data directory.
+        directory: PathBuf,
+        /// Why.
+        error: RowError,
+    },
+    /// The data directory was made by another node.
+    #[error("the data directory belongs to node {found}, but this is node {expected}",
+        found = found.0, expected = expected.0)]
+    OtherNode {
+        /// This node.
+        expected: NodeId,
+        /// Whose directory it is.
+        found: NodeId,
+    },
+    /// Log and state do not belong together.
+    #[error("log and state of the data directory do not belong together: {0}")]
+    Mixed(String),
+    /// The peers are of another cluster.
+    #[error("this data directory is of cluster {own}, but the peer at {address} is of {other}")]
+    OtherCluster {
+        /// The directory's cluster.
+        own: String,
+        /// The peer's.
+        other: String,
+        /// The peer.
+        address: String,
+    },
+    /// A peer has another id than the configuration says.
+    #[error("expected node {expected} at {address}, but found node {found}",
+        expected = expected.0, found = found.0)]
+    PeerIdDiffers {
+        /// Where.
+        address: String,
+        /// Whom the list of peers names.
+        expected: NodeId,
+        /// Who is there.
+        found: NodeId,
+    },
+    /// The directory is empty, but the cluster knows this node with another one.
+    #[error("node {} is a member of cluster {cluster_id}, but its data directory is empty",
+        node_id.0)]
+    WipedMember {
+        /// This node.
+        node_id: NodeId,
+        /// The cluster.
+        cluster_id: String,
+    },
+    /// The directory is empty and the cluster exists without this node.
+    #[error("cluster {cluster_id} exists already, and node {} is not one of its members",
+        node_id.0)]
+    NotAMember {
+        /// This node.
+        node_id: NodeId,
+        /// The cluster.
+        cluster_id: String,
+    },
+    /// This node is not in its own list of peers.
+    #[error("expected node {} in the list of peers, but it is not there", .0.0)]
+    NotListed(NodeId),
+    /// The cluster could not be founded.
+    #[error("the cluster cannot be founded: {0}")]
+    Founding(String),
+    /// An earlier process found that this state differs from the majority's (design rule 11).
+    #[error(
+        "after entry {} this replica's state had digest {:032x}, but the majority's had {:032x}",
+        .0.index, .0.ours, .0.majority
+    )]
+    Diverged(Divergence),
+    /// The peer address cannot be used.
+    #[error("peers cannot be served on {address}: {error}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The tuning contradicts itself.
+    #[error("the tuning cannot be used: {0}")]
+    Tuning(String),
+    /// openraft refuses what it finds.
+    #[error("consensus cannot start: {0}")]
+    Consensus(String),
+    /// The system has no threads to give.
+    #[error("a thread cannot be started: {0}")]
+    Thread(io::Error),
+}
+
+/// How a member gets a clean start without endangering what the others hold.
+const REJOIN: &str = "keep the directory for inspection, remove this node from the cluster and \
+    start it with --join, a new node id and an empty data directory";
+
+impl StartError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Directory { .. } => "check the path and its permissions".to_owned(),
+            Self::InUse(_) => "stop the other process, or give this one its own --data-dir".to_owned(),
+            Self::Storage { error: StorageError::InUse, .. } => {
+                "stop the other process, or give this one its own --data-dir".to_owned()
+            }
+            Self::Log { .. } | Self::State { .. } | Self::Storage { .. } | Self::Mixed(_) => {
+                format!("if other members are healthy, {REJOIN}; else restore a backup")
+            }
+            Self::OtherNode { .. } => {
+                "start it with the node id that the directory was made with, or with its own \
+                 --data-dir"
+                    .to_owned()
+            }
+            Self::OtherCluster { .. } => {
+                "check --peers and --data-dir: one of them is another cluster's".to_owned()
+            }
+            Self::PeerIdDiffers { .. } | Self::NotListed(_) => {
+                "give every first member the same --peers list".to_owned()
+            }
+            Self::WipedMember { .. } => {
+                "a member that lost its directory must not vote under its old id: remove it from \
+                 the cluster and start it with --join and a new node id"
+                    .to_owned()
+            }
+            Self::NotAMember { .. } => {
+                "start it with --join and a node id that was never used".to_owned()
+            }
+            Self::Diverged(_) => format!("{REJOIN}; keep the logs of all members for a report"),
+            Self::Listen { .. } => "give --peer-listen an address that is free".to_owned(),
+            Self::Tuning(_) => "go back to the default tuning".to_owned(),
+            Self::Founding(_) | Self::Consensus(_) | Self::Thread(_) => {
+                "restart the process; if it stays so, report it with the log".to_owned()
+            }
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Applying committed entries, on a thread of its own so that nothing starves it.
+//!
+//! The thread owns the engine. For each entry it writes one batch: what the engine and the replica's
+//! own rows change, the digest and the log id. Only then are the proposer and the subscribers told.
+
+use crate::clock::StampClock;
+use crate::log::record::LogEntry;
+use crate::membership::{self, StoredMembership};
+use crate::proposal::{Commands, Control, Proposal};
+use crate::raft::types::{LogId, Outcome, TypeConfig};
+use crate::state::agreement::{self, Verdict};
+use crate::state::feed::{AppliedBatch, Feed, Notice};
+use crate::state::rows::{self, Divergence, Progress, RowError};
+use crate::state::snapshot::SnapshotData;
+use crate::state::store::{SharedReader, StateStore};
+use crate::state::digest;
+use flotilla_engine::codec::DecodeError;
+use flotilla_engine::store::{StoreError, Writes};
+use flotilla_engine::{Effect, Engine, NodeId};
+use openraft::EntryPayload;
+use openraft::storage::ApplyResponder;
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Entries handed over before the thread has taken them.
+const QUEUE_MAX: usize = 256;
+/// Digest reports are kept for so many indexes.
+const REPORTS_KEPT: usize = 4;
+
+/// Why an entry cannot be applied: the process must end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApplyError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+    #[error("the entry at index {index} cannot be decoded: {error}")]
+    Undecodable { index: u64, error: DecodeError },
+    #[error("expected the entry after index {applied}, but got {found}")]
+    Gap { applied: u64, found: u64 },
+    #[error("expected a snapshot of {expected:?}, but its rows stand at {found:?}")]
+    SnapshotMismatch { expected: Option<LogId>, found: Option<LogId> },
+}
+
+/// What the thread is asked to do.
+pub(crate) enum Job {
+    Apply(LogEntry, Option<ApplyResponder<TypeConfig>>),
+    /// Answers once everything before it is done.
+    Barrier(oneshot::Sender<io::Result<()>>),
+    /// Replaces the state.
+    Install(Option<LogId>, SnapshotData, oneshot::Sender<io::Result<()>>),
+}
+
+/// What the rest of the replica learns from applying.
+#[derive(Clone)]
+pub(crate) struct Outlets {
+    pub(crate) progress: watch::Sender<Progress>,
+    pub(crate) membership: watch::Sender<Arc<StoredMembership>>,
+    pub(crate) purge_floor: watch::Sender<u64>,
+    /// The last index that a power cut would leave.
+    pub(crate) state_durable: watch::Sender<Option<u64>>,
+    pub(crate) divergence: watch::Sender<Option<Divergence>>,
+    /// An index at which no majority agreed.
+    pub(crate) split: watch::Sender<Option<u64>>,
+    /// Where the state stood at the last index at which all replicas report their digests.
+    pub(crate) checkpoints: watch::Sender<Progress>,
+    pub(crate) feed: Feed,
+    pub(crate) counters: Arc<ApplyCounters>,
+}
+
+impl Outlets {
+    pub(crate) fn new() -> Self {
+        Self {
+            progress: watch::Sender::default(),
+            membership: watch::Sender::default(),
+            purge_floor: watch::Sender::default(),
+            state_durable: watch::Sender::default(),
+            divergence: watch::Sender::default(),
+            split: watch::Sender::default(),
+            checkpoints: watch::Sender::default(),
+            feed: Feed::new(),
+            counters: Arc::default(),
+        }
+    }
+}
+
+/// How much was applied since the start.
+#[derive(Debug, Default)]
+pub(crate) struct ApplyCounters {
+    pub(crate) entries: AtomicU64,
+    pub(crate) commands: AtomicU64,
+    /// How long the thread was at it.
+    pub(crate) busy_micros: AtomicU64,
+}
+
+/// What the thread works with.
+pub(crate) struct Applier {
+    pub(crate) node_id: u64,
+    /// Digests are compared at multiples of this index.
+    pub(crate) digest_interval: u64,
+    pub(crate) store: Arc<dyn StateStore>,
+    pub(crate) clock: Arc<StampClock>,
+    pub(crate) outlets: Outlets,
+}
+
+/// What applying one entry gave.
+#[derive(Default)]
+struct Applied {
+    writes: Writes,
+    outcome: Outcome,
+    effects: Vec<Effect>,
+    offers: Vec<(u64, u32)>,
+    proposer: NodeId,
+    now_ms: Option<u64>,
+    after: Vec<After>,
+}
+
+/// What is to be told once the batch is written.
+enum After {
+    Membership(StoredMembership),
+    PurgeFloor(u64),
+    Divergence(Divergence),
+    Split(u64),
+}
+
+impl Applier {
+    /// Opens the engine over the store and starts the thread; it ends with the returned sender.
+    pub(crate) fn spawn(self) -> Result<mpsc::Sender<Job>, ApplyError> {
+        let reader = self.store.reader();
+        let engine = Engine::open(reader.as_ref())?;
+        let progress = rows::progress(reader.as_ref())?;
+        let outlets = &self.outlets;
+        outlets.membership.send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
+        outlets.purge_floor.send_replace(rows::purge_floor(reader.as_ref())?);
+        outlets.state_durable.send_replace(progress.index());
+        outlets.progress.send_replace(progress);
+        self.clock.observe(progress.now_ms);
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        let thread = ApplierThread { applier: self, engine, reader, progress, failure: None };
+        std::thread::Builder::new()
+            .name(format!("apply-{}", thread.applier.node_id))
+            .spawn(move || thread.run(receiver))
+            .map_err(|error| StoreError(Box::new(error)))?;
+        Ok(sender)
+    }
+}
+
+struct ApplierThread {
+    applier: Applier,
+    engine: Engine,
+    reader: Arc<dyn SharedReader>,
+    progress: Progress,
+    failure: Option<String>,
+}
+
+impl ApplierThread {
+    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        while let Some(job) = jobs.blocking_recv() {
+            match job {
+                Job::Apply(entry, responder) => {
+                    let start = Instant::now();
+                    if self.failure.is_none()
+                        && let Err(error) = self.apply(entry, responder)
+                    {
+                        self.failure = Some(error.to_string());
+                    }
+                    let busy = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+                    let counters = &self.applier.outlets.counters;
+                    counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
+                }
+                Job::Barrier(sender) => drop(sender.send(self.result())),
+                Job::Install(log_id, snapshot, sender) => {
+                    if self.failure.is_none()
+                        && let Err(error) = self.install(log_id, snapshot)
+                    {
+                        self.failure = Some(error.to_string());
+                    }
+                    drop(sender.send(self.result()));
+                }
+            }
+        }
+    }
+
+    fn result(&self) -> io::Result<()> {
+        self.failure.as_ref().map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
+    }
+
+    fn apply(
+        &mut self,
+        entry: LogEntry,
+        responder: Option<ApplyResponder<TypeConfig>>,
+    ) -> Result<(), ApplyError> {
+        let log_id = entry.log_id;
+        let index = log_id.index();
+        if let Some(applied) = self.progress.index()
+            && index != applied + 1
+        {
+            return Err(ApplyError::Gap { applied, found: index });
+        }
+        let mut applied = match entry.payload {
+            EntryPayload::Blank => Applied::default(),
+            EntryPayload::Normal(Proposal::Commands(commands)) => self.carry_out(index, &commands)?,
+            EntryPayload::Normal(Proposal::Control(control)) => self.control(control)?,
+            EntryPayload::Membership(membership) => {
+                let mut applied = Applied::default();
+                let stored = StoredMembership::new(Some(log_id), membership);
+                rows::put_membership(&mut applied.writes, &stored);
+                applied.after.push(After::Membership(stored));
+                applied
+            }
+        };
+        self.progress = Progress {
+            log_id: Some(log_id),
+            digest: digest::chain(self.progress.digest, index, &applied.writes),
+            now_ms: applied.now_ms.unwrap_or(self.progress.now_ms),
+        };
+        rows::put_progress(&mut applied.writes, &self.progress);
+        self.applier.store.write(&applied.writes)?;
+        self.announce(log_id, applied, responder);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, index: u64, commands: &Commands) -> Result<Applied, ApplyError> {
+        let entry = commands
+            .entry()
+            .map_err(|error| ApplyError::Undecodable { index, error })?;
+        let applied = self.engine.apply(self.reader.as_ref(), index, &entry)?;
+        let counters = &self.applier.outlets.counters;
+        counters.commands.fetch_add(entry.commands.len() as u64, Ordering::Relaxed);
+        self.applier.clock.observe(applied.now_ms);
+        Ok(Applied {
+            writes: applied.writes,
+            outcome: Outcome { replies: applied.replies },
+            effects: applied.effects,
+            offers: entry.offers.iter().map(|offer| (offer.poll, offer.slots)).collect(),
+            proposer: entry.stamp.node,
+            now_ms: Some(applied.now_ms),
+            after: Vec::new(),
+        })
+    }
+
+    fn control(&self, control: Control) -> Result<Applied, ApplyError> {
+        let mut applied = Applied::default();
+        match control {
+            Control::PurgeFloor { index } => {
+                if index > rows::purge_floor(self.reader.as_ref())? {
+                    rows::put_purge_floor(&mut applied.writes, index);
+                    applied.after.push(After::PurgeFloor(index));
+                }
+            }
+            Control::DigestReport { node, index, digest } => {
+                self.compare_digests(&mut applied, index, (node, digest))?;
+            }
+        }
+        Ok(applied)
+    }
+
+    fn compare_digests(
+        &self,
+        applied: &mut Applied,
+        index: u64,
+        (node, digest): (u64, u128),
+    ) -> Result<(), ApplyError> {
+        let reader = self.reader.as_ref();
+        let mut reports = rows::digest_reports(reader, index)?;
+        reports.insert(node, digest);
+        rows::trim_digest_reports(reader, &mut applied.writes, REPORTS_KEPT)?;
+        rows::put_digest_reports(&mut applied.writes, index, &reports);
+        let membership = rows::stored_membership(reader)?;
+        let voters: BTreeSet<u64> = membership::voters(membership.membership());
+        match agreement::judge(&reports, &voters) {
+            Verdict::Open => {}
+            Verdict::Split => applied.after.push(After::Split(index)),
+            Verdict::Majority { digest, minority } => {
+                if minority.contains(&self.applier.node_id) {
+                    let ours = reports[&self.applier.node_id];
+                    let divergence = Divergence { index, ours, majority: digest };
+                    applied.after.push(After::Divergence(divergence));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(
+        &self,
+        log_id: LogId,
+        applied: Applied,
+        responder: Option<ApplyResponder<TypeConfig>>,
+    ) {
+        let outlets = &self.applier.outlets;
+        outlets.counters.entries.fetch_add(1, Ordering::Relaxed);
+        outlets.progress.send_replace(self.progress);
+        if let Some(responder) = responder {
+            responder.send(applied.outcome);
+        }
+        if log_id.index().is_multiple_of(self.applier.digest_interval) {
+            outlets.checkpoints.send_replace(self.progress);
+        }
+        for after in applied.after {
+            match after {
+                After::Membership(stored) => drop(outlets.membership.send_replace(Arc::new(stored))),
+                After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
+                After::Split(index) => drop(outlets.split.send_replace(Some(index))),
+                After::Divergence(divergence) => {
+                    outlets.divergence.send_replace(Some(divergence));
+                }
+            }
+        }
+        if !applied.effects.is_empty() || !applied.offers.is_empty() {
+            outlets.feed.publish(Notice::Applied(Arc::new(AppliedBatch {
+                index: log_id.index(),
+                term: membership::term_of(&log_id),
+                node: applied.proposer,
+                now_ms: self.progress.now_ms,
+                offers: applied.offers,
+                effects: applied.effects,
+            })));
+        }
+    }
+
+    /// Puts a snapshot in place of the state, durably, and keeps it as the own one.
+    fn install(
+        &mut self,
+        expected: Option<LogId>,
+        snapshot: SnapshotData,
+    ) -> Result<(), ApplyError> {
+        let store = &self.applier.store;
+        let local = rows::identity(self.reader.as_ref())?;
+        let mut incoming = snapshot.into_incoming(store.as_ref())?;
+        let found = rows::progress(incoming.reader())?.log_id;
+        if found != expected {
+            return Err(ApplyError::SnapshotMismatch { expected, found });
+        }
+        if let Some(identity) = &local {
+            let mut writes = Writes::new();
+            rows::put_identity(&mut writes, identity);
+            incoming.write(&writes)?;
+        }
+        incoming.install()?;
+        store.capture()?;
+        self.reader = store.reader();
+        self.engine = Engine::open(self.reader.as_ref())?;
+        self.progress = rows::progress(self.reader.as_ref())?;
+        let outlets = &self.applier.outlets;
+        outlets.membership.send_replace(Arc::new(rows::stored_membership(self.reader.as_ref())?));
+        outlets.purge_floor.send_replace(rows::purge_floor(self.reader.as_ref())?);
+        outlets.state_durable.send_replace(self.progress.index());
+        outlets.progress.send_replace(self.progress);
+        outlets.feed.publish(Notice::Lost);
+        self.applier.clock.observe(self.progress.now_ms);
+        Ok(())
+    }
+}

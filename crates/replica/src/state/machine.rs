@@ -1,0 +1,115 @@
+//! The state machine as openraft sees it: a handle on the applier and the store.
+
+use crate::log::record::LogEntry;
+use crate::membership::StoredMembership;
+use crate::raft::types::{LogId, TypeConfig};
+use crate::state::applier::{Applier, ApplyError, Job, Outlets};
+use crate::state::rows;
+use crate::state::snapshot::{SnapshotData, meta_of};
+use crate::state::store::{SharedReader, StateStore};
+use futures::{Stream, StreamExt};
+use openraft::storage::{EntryResponder, RaftStateMachine};
+use openraft::{OptionalSend, RaftSnapshotBuilder};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+type Snapshot = openraft::type_config::alias::SnapshotOf<TypeConfig, SnapshotData>;
+type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
+
+/// The state machine as openraft sees it; clones share it.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    store: Arc<dyn StateStore>,
+    outlets: Outlets,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Machine {
+    /// Starts the applier.
+    ///
+    /// # Errors
+    /// [`ApplyError`] when the state cannot be read.
+    pub(crate) fn start(applier: Applier) -> Result<Self, ApplyError> {
+        let store = Arc::clone(&applier.store);
+        let outlets = applier.outlets.clone();
+        let jobs = applier.spawn()?;
+        Ok(Self { store, outlets, jobs })
+    }
+
+    async fn enqueue(&self, job: Job) -> io::Result<()> {
+        self.jobs.send(job).await.map_err(|_| applier_gone())
+    }
+}
+
+impl RaftStateMachine<TypeConfig> for Machine {
+    type SnapshotData = SnapshotData;
+    type SnapshotBuilder = Self;
+
+    async fn applied_state(&mut self) -> Result<(Option<LogId>, StoredMembership), io::Error> {
+        let reader = self.store.reader();
+        let progress = rows::progress(reader.as_ref()).map_err(io::Error::other)?;
+        let membership = rows::stored_membership(reader.as_ref()).map_err(io::Error::other)?;
+        Ok((progress.log_id, membership))
+    }
+
+    async fn apply<Strm>(&mut self, mut entries: Strm) -> Result<(), io::Error>
+    where
+        Strm: Stream<Item = Result<EntryResponder<TypeConfig>, io::Error>> + Unpin + OptionalSend,
+    {
+        while let Some(next) = entries.next().await {
+            let (entry, responder): (LogEntry, _) = next?;
+            self.enqueue(Job::Apply(entry, responder)).await?;
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(Job::Barrier(sender)).await?;
+        receiver.await.map_err(|_| applier_gone())?
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Self::SnapshotBuilder {
+        self.clone()
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        meta: &SnapshotMeta,
+        snapshot: SnapshotData,
+    ) -> Result<(), io::Error> {
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(Job::Install(meta.last_log_id, snapshot, sender)).await?;
+        receiver.await.map_err(|_| applier_gone())?
+    }
+
+    async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
+        self.store.captured().map(|capture| snapshot_of(capture)).transpose()
+    }
+}
+
+impl RaftSnapshotBuilder<TypeConfig> for Machine {
+    type SnapshotData = SnapshotData;
+
+    async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
+        let store = Arc::clone(&self.store);
+        let capture = tokio::task::spawn_blocking(move || store.capture())
+            .await
+            .map_err(io::Error::other)?
+            .map_err(io::Error::other)?;
+        let snapshot = snapshot_of(capture)?;
+        let index = snapshot.meta.last_log_id.map(|log_id| log_id.index());
+        self.outlets.state_durable.send_if_modified(|durable| {
+            let is_newer = index > *durable;
+            *durable = (*durable).max(index);
+            is_newer
+        });
+        Ok(snapshot)
+    }
+}
+
+fn snapshot_of(capture: Arc<dyn SharedReader>) -> io::Result<Snapshot> {
+    let meta = meta_of(capture.as_ref()).map_err(io::Error::other)?;
+    Ok(Snapshot { meta, snapshot: SnapshotData::Captured(capture) })
+}
+
+fn applier_gone() -> io::Error {
+    io::Error::other("the applier has ended")
+}

@@ -1,0 +1,314 @@
+//! A snapshot, and the form in which it travels: key-values, not RocksDB files, so that nodes with
+//! different RocksDB versions understand each other.
+//!
+//! A part is an lz4 frame of rows, each `length (4) | key | length (4) | value`, behind its crc32.
+//! The end names the number of rows and a digest of them all, so a missing part is noticed.
+
+use crate::raft::types::TypeConfig;
+use crate::state::rows::{self, RowError};
+use crate::state::store::{Incoming, SharedReader, StateStore};
+use bytes::Bytes;
+use flotilla_engine::store::{Order, Reader, StoreError, Writes};
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
+
+/// Rows are packed into parts of about this size before compression.
+const PART_BYTES: usize = 1 << 20;
+/// No part may unpack to more: a row is far smaller than the difference.
+const PART_BYTES_MAX: usize = 64 << 20;
+
+/// A snapshot in the hands of openraft.
+pub(crate) enum SnapshotData {
+    /// The own last capture.
+    Captured(Arc<dyn SharedReader>),
+    /// Received from a leader.
+    Received(Box<dyn Incoming>),
+}
+
+impl SnapshotData {
+    /// The rows, ready to be installed.
+    pub(crate) fn into_incoming(
+        self,
+        store: &dyn StateStore,
+    ) -> Result<Box<dyn Incoming>, StoreError> {
+        let capture = match self {
+            Self::Received(incoming) => return Ok(incoming),
+            Self::Captured(capture) => capture,
+        };
+        let mut incoming = store.receive()?;
+        for_each_batch(capture.as_ref(), &mut |writes| incoming.write(&writes))?;
+        Ok(incoming)
+    }
+}
+
+/// What the rows say about themselves.
+pub(crate) fn meta_of(rows: &dyn Reader) -> Result<SnapshotMeta, RowError> {
+    Ok(SnapshotMeta {
+        last_log_id: rows::progress(rows)?.log_id,
+        last_membership: rows::stored_membership(rows)?,
+    })
+}
+
+/// A piece of a travelling snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Rows { checksum: u32, compressed: Bytes },
+    End { rows_count: u64, digest: u128 },
+}
+
+/// Why a travelling snapshot is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("expected the checksum {expected:08x}, but the part gives {found:08x}")]
+    Checksum { expected: u32, found: u32 },
+    #[error("the part cannot be unpacked: {0}")]
+    Unpack(String),
+    #[error("expected {expected} rows with their digest, but received {found}")]
+    Incomplete { expected: u64, found: u64 },
+}
+
+/// Packs all travelling rows and hands the parts to `send` until it returns false.
+pub(crate) fn pack(
+    rows: &dyn Reader,
+    send: &mut dyn FnMut(Part) -> bool,
+) -> Result<(), PartError> {
+    let mut rows_count = 0;
+    let mut hasher = Xxh3::new();
+    let mut is_wanted = true;
+    let mut failure = None;
+    for_each_batch(rows, &mut |writes| {
+        if !is_wanted {
+            return Ok(());
+        }
+        rows_count += writes.len() as u64;
+        let plain = plain(&writes);
+        hasher.update(&plain);
+        match compress(&plain) {
+            Ok(part) => is_wanted = send(part),
+            Err(error) => {
+                failure = Some(error);
+                is_wanted = false;
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    if is_wanted {
+        send(Part::End { rows_count, digest: hasher.digest128() });
+    }
+    Ok(())
+}
+
+/// Takes parts until the end.
+pub(crate) struct Unpacker {
+    incoming: Box<dyn Incoming>,
+    rows_count: u64,
+    hasher: Xxh3,
+}
+
+impl Unpacker {
+    pub(crate) fn new(incoming: Box<dyn Incoming>) -> Self {
+        Self { incoming, rows_count: 0, hasher: Xxh3::new() }
+    }
+
+    /// Takes a part of rows.
+    pub(crate) fn rows(&mut self, checksum: u32, compressed: &[u8]) -> Result<(), PartError> {
+        let found = crc32fast::hash(compressed);
+        if found != checksum {
+            return Err(PartError::Checksum { expected: checksum, found });
+        }
+        let plain = decompress(compressed)?;
+        let writes = parse(&plain)?;
+        self.hasher.update(&plain);
+        self.rows_count += writes.len() as u64;
+        Ok(self.incoming.write(&writes)?)
+    }
+
+    /// Takes the end.
+    pub(crate) fn end(self, rows_count: u64, digest: u128) -> Result<SnapshotData, PartError> {
+        if rows_count != self.rows_count || digest != self.hasher.digest128() {
+            return Err(PartError::Incomplete { expected: rows_count, found: self.rows_count });
+        }
+        Ok(SnapshotData::Received(self.incoming))
+    }
+}
+
+/// Calls `take` with all travelling rows, a part's worth at a time.
+fn for_each_batch(
+    rows: &dyn Reader,
+    take: &mut dyn FnMut(Writes) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut writes = Writes::new();
+    let mut bytes = 0;
+    let mut failure = None;
+    rows.scan(&rows::travelling(), Order::Ascending, &mut |key, value| {
+        bytes += key.len() + value.len();
+        writes.insert(key.to_vec(), Some(value.to_vec()));
+        if bytes < PART_BYTES {
+            return ControlFlow::Continue(());
+        }
+        bytes = 0;
+        match take(std::mem::take(&mut writes)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    match failure {
+        Some(error) => Err(error),
+        None if writes.is_empty() => Ok(()),
+        None => take(writes),
+    }
+}
+
+fn plain(writes: &Writes) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(PART_BYTES);
+    for (key, value) in writes {
+        for field in [key.as_slice(), value.as_deref().unwrap_or_default()] {
+            let length = u32::try_from(field.len()).expect("a row is bounded far below 4 GiB");
+            plain.extend_from_slice(&length.to_be_bytes());
+            plain.extend_from_slice(field);
+        }
+    }
+    plain
+}
+
+fn parse(mut plain: &[u8]) -> Result<Writes, PartError> {
+    let mut writes = Writes::new();
+    while !plain.is_empty() {
+        let key = take_field(&mut plain)?;
+        let value = take_field(&mut plain)?;
+        writes.insert(key, Some(value));
+    }
+    Ok(writes)
+}
+
+fn take_field(plain: &mut &[u8]) -> Result<Vec<u8>, PartError> {
+    let cut_short = || PartError::Unpack("a row is cut short".to_owned());
+    let (length, rest) = plain.split_first_chunk::<4>().ok_or_else(cut_short)?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| cut_short())?;
+    let (field, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
+    *plain = rest;
+    Ok(field.to_vec())
+}
+
+fn compress(plain: &[u8]) -> Result<Part, PartError> {
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    encoder.write_all(plain).map_err(|error| PartError::Unpack(error.to_string()))?;
+    let compressed = encoder.finish().map_err(|error| PartError::Unpack(error.to_string()))?;
+    Ok(Part::Rows { checksum: crc32fast::hash(&compressed), compressed: compressed.into() })
+}
+
+fn decompress(compressed: &[u8]) -> Result<Vec<u8>, PartError> {
+    let mut plain = Vec::new();
+    lz4_flex::frame::FrameDecoder::new(compressed)
+        .take(PART_BYTES_MAX as u64)
+        .read_to_end(&mut plain)
+        .map_err(|error| PartError::Unpack(error.to_string()))?;
+    Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::store::MemoryStore;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Received(MemoryStore);
+
+    impl Incoming for Received {
+        fn write(&mut self, writes: &Writes) -> Result<(), StoreError> {
+            self.0.write(writes);
+            Ok(())
+        }
+
+        fn reader(&self) -> &dyn Reader {
+            &self.0
+        }
+
+        fn install(self: Box<Self>) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    fn store(rows_count: u32) -> MemoryStore {
+        let mut store = MemoryStore::default();
+        let row = |number: u32| (number.to_be_bytes().to_vec(), Some(vec![7; 5_000]));
+        store.write(&(0..rows_count).map(row).collect());
+        store.write(&Writes::from([(vec![0xF2, 1], Some(b"local".to_vec()))]));
+        store
+    }
+
+    fn packed(store: &MemoryStore) -> Vec<Part> {
+        let parts = Mutex::new(Vec::new());
+        pack(store, &mut |part| {
+            parts.lock().unwrap().push(part);
+            true
+        })
+        .unwrap();
+        parts.into_inner().unwrap()
+    }
+
+    fn unpack(parts: &[Part]) -> Result<SnapshotData, PartError> {
+        let mut unpacker = Unpacker::new(Box::new(Received::default()));
+        for part in parts {
+            match part {
+                Part::Rows { checksum, compressed } => unpacker.rows(*checksum, compressed)?,
+                Part::End { rows_count, digest } => return unpacker.end(*rows_count, *digest),
+            }
+        }
+        Err(PartError::Unpack("no end".to_owned()))
+    }
+
+    #[test]
+    fn a_snapshot_arrives_as_it_left_but_for_the_local_rows() {
+        let store = store(1_000);
+        let parts = packed(&store);
+        assert!(parts.len() > 3, "several parts and an end");
+        let SnapshotData::Received(incoming) = unpack(&parts).unwrap() else {
+            panic!("a received snapshot");
+        };
+        let mut seen = 0;
+        let everything = flotilla_engine::store::KeyRange { from: vec![], to: vec![0xFF] };
+        incoming
+            .reader()
+            .scan(&everything, Order::Ascending, &mut |key, value| {
+                assert_eq!(store.get(key).unwrap().unwrap(), value);
+                seen += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(seen, 1_000);
+    }
+
+    #[test]
+    fn a_missing_repeated_or_altered_part_is_refused() {
+        let parts = packed(&store(1_000));
+        let missing = [&parts[..1], &parts[2..]].concat();
+        assert!(matches!(unpack(&missing), Err(PartError::Incomplete { .. })));
+        let repeated = [&parts[..1], &parts[..]].concat();
+        assert!(matches!(unpack(&repeated), Err(PartError::Incomplete { .. })));
+        let mut altered = parts;
+        let Part::Rows { compressed, .. } = &mut altered[0] else { panic!("rows first") };
+        let mut bytes = compressed.to_vec();
+        bytes[20] ^= 1;
+        *compressed = bytes.into();
+        assert!(matches!(unpack(&altered), Err(PartError::Checksum { .. })));
+    }
+
+    #[test]
+    fn the_state_of_a_fresh_replica_travels_too() {
+        assert!(unpack(&packed(&MemoryStore::default())).is_ok());
+    }
+}

@@ -1,0 +1,74 @@
+//! Where log and state are kept, and who may open them.
+
+use crate::log::device::LogDevice;
+use crate::log::rocks::RocksLog;
+use crate::state::rocks::RocksState;
+use crate::state::store::StateStore;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// Another process, or a replica of this one, has it open.
+    #[error("it is in use by another process")]
+    InUse,
+    /// Bytes that were made durable are not what was written.
+    #[error("it is corrupt: {0}")]
+    Corrupt(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Where log and state are kept.
+pub trait Storage: Send + Sync + 'static {
+    /// Opens or creates the log of a data directory.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it cannot be used.
+    fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError>;
+
+    /// Opens or creates the state of a data directory.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it cannot be used.
+    fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError>;
+}
+
+/// Two RocksDB instances below the data directory (design rule 5).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RocksStorage;
+
+impl Storage for RocksStorage {
+    fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
+        let directory = data_directory.join("log");
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        Ok(Arc::new(RocksLog::open(&directory).map_err(rocks_error)?))
+    }
+
+    fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
+        match RocksState::open(data_directory) {
+            Ok(state) => Ok(Arc::new(state)),
+            Err(error) => Err(match error.0.downcast::<rocksdb::Error>() {
+                Ok(error) => rocks_error(*error),
+                Err(error) => StorageError::Failed(error),
+            }),
+        }
+    }
+}
+
+fn rocks_error(error: rocksdb::Error) -> StorageError {
+    let text = error.to_string();
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => StorageError::Corrupt(text),
+        // RocksDB has no kind of its own for a lock that is held.
+        rocksdb::ErrorKind::IOError if text.contains("lock") => StorageError::InUse,
+        _ => StorageError::Failed(Box::new(error)),
+    }
+}
+
+fn failed(error: io::Error) -> StorageError {
+    StorageError::Failed(Box::new(error))
+}

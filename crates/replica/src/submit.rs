@@ -1,0 +1,244 @@
+//! Submitting commands from any node: here at the leader, elsewhere by forwarding.
+//!
+//! What certainly was not proposed is tried again until the deadline; what may have been is answered
+//! as unknown, never as failed (design rule 9).
+
+use crate::batch::queue::{Answer, Submission, Ticket};
+use crate::cluster::leadership::Leader;
+use crate::core::Core;
+use crate::network::forward::ForwardError;
+use crate::network::protocol::{forward_request, forward_response};
+use crate::proposal::{Control, Proposal};
+use flotilla_engine::codec;
+use flotilla_engine::limits::ENTRY_BYTES_MAX;
+use flotilla_engine::{Command, Rejection, Reply};
+use openraft::errors::{ClientWriteError, RaftError};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+/// How long after a refusal for lack of room it is worth trying again.
+const RETRY_AFTER_MS: u64 = 100;
+/// How long a missing leader is waited for before the question is asked again.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// Why a command has no answer from the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// Certainly not done: too much waits.
+    #[error("too many commands wait; try again in {retry_after_ms} ms")]
+    Overloaded {
+        /// When to try again, in milliseconds.
+        retry_after_ms: u64,
+    },
+    /// Certainly not done: no leader took it within the deadline.
+    #[error("no leader took the command in time")]
+    NoLeader,
+    /// It may have been done, or may still be.
+    #[error("it is unknown whether the command was carried out")]
+    Unknown,
+    /// Certainly not done: it is larger than an entry of the log.
+    #[error("expected a command of at most {bytes_max} bytes, but it has {bytes}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// Certainly not done: this replica stopped serving (design rule 11).
+    #[error("this replica's state differs from the majority's")]
+    Diverged,
+    /// Certainly not done: the replica has ended.
+    #[error("the replica has ended")]
+    Shutdown,
+}
+
+/// How one attempt ended.
+pub(crate) enum Attempt<T> {
+    Done(T),
+    /// Certainly not proposed; worth another attempt.
+    NotLeader,
+    Failed(SubmitError),
+}
+
+type Replied = Result<Reply, Rejection>;
+
+impl Core {
+    /// Has a command carried out.
+    pub(crate) async fn submit(
+        &self,
+        command: Command,
+        deadline: Instant,
+    ) -> Result<Replied, SubmitError> {
+        let bytes = encoded_bytes(&command);
+        if bytes > ENTRY_BYTES_MAX {
+            return Err(SubmitError::TooLarge { bytes, bytes_max: ENTRY_BYTES_MAX });
+        }
+        loop {
+            self.check_serving()?;
+            let leadership = self.leadership.borrow().clone();
+            let attempt = match leadership.leader {
+                Some(_) if leadership.is_self => {
+                    self.submit_here(command.clone(), bytes, deadline).await
+                }
+                Some(leader) => self.forward_command(&leader, &command, deadline).await,
+                None => Attempt::NotLeader,
+            };
+            match attempt {
+                Attempt::Done(replied) => return Ok(replied),
+                Attempt::Failed(error) => {
+                    if matches!(error, SubmitError::Overloaded { .. }) {
+                        self.submit_counters.refused.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return Err(error);
+                }
+                Attempt::NotLeader => self.await_leader(deadline).await?,
+            }
+        }
+    }
+
+    /// One attempt at this node, which should lead.
+    pub(crate) async fn submit_here(
+        &self,
+        command: Command,
+        bytes: usize,
+        deadline: Instant,
+    ) -> Attempt<Replied> {
+        let ticket = Arc::<Ticket>::default();
+        let (answer, receiver) = oneshot::channel();
+        let submission = Submission { command, bytes, ticket: Arc::clone(&ticket), answer };
+        let overloaded = SubmitError::Overloaded { retry_after_ms: RETRY_AFTER_MS };
+        if self.queue.push(submission).is_err() {
+            return Attempt::Failed(overloaded);
+        }
+        match timeout_at(deadline, receiver).await {
+            Ok(Ok(Answer::Done(replied))) => Attempt::Done(replied),
+            Ok(Ok(Answer::NotLeader)) => Attempt::NotLeader,
+            Ok(Ok(Answer::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
+            Err(_) if ticket.withdraw() => Attempt::Failed(overloaded),
+            Err(_) => Attempt::Failed(SubmitError::Unknown),
+        }
+    }
+
+    async fn forward_command(
+        &self,
+        leader: &Leader,
+        command: &Command,
+        deadline: Instant,
+    ) -> Attempt<Replied> {
+        self.submit_counters.forwarded.fetch_add(1, Ordering::Relaxed);
+        let body = forward_request::Body::Command(command.encode().into());
+        match self.links.forward(&leader.peer_address).ask(body, deadline).await {
+            Ok(forward_response::Answer::Reply(bytes)) => codec::decode(&bytes)
+                .map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done),
+            Ok(forward_response::Answer::Overloaded(overloaded)) => {
+                let retry_after_ms = overloaded.retry_after_ms;
+                Attempt::Failed(SubmitError::Overloaded { retry_after_ms })
+            }
+            Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
+                Attempt::NotLeader
+            }
+            Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
+        }
+    }
+
+    /// Writes housekeeping to the log, from any node.
+    pub(crate) async fn control(
+        &self,
+        control: Control,
+        deadline: Instant,
+    ) -> Result<(), SubmitError> {
+        loop {
+            self.check_serving()?;
+            let leadership = self.leadership.borrow().clone();
+            let attempt = match leadership.leader {
+                Some(_) if leadership.is_self => self.control_here(control, deadline).await,
+                Some(leader) => self.forward_control(&leader, control, deadline).await,
+                None => Attempt::NotLeader,
+            };
+            match attempt {
+                Attempt::Done(()) => return Ok(()),
+                Attempt::Failed(error) => return Err(error),
+                Attempt::NotLeader => self.await_leader(deadline).await?,
+            }
+        }
+    }
+
+    /// One attempt at this node, which should lead.
+    pub(crate) async fn control_here(&self, control: Control, deadline: Instant) -> Attempt<()> {
+        let write = self.raft.client_write(Proposal::Control(control));
+        match timeout_at(deadline, write).await {
+            Ok(Ok(_)) => Attempt::Done(()),
+            Ok(Err(RaftError::APIError(ClientWriteError::ForwardToLeader(_)))) => {
+                Attempt::NotLeader
+            }
+            Ok(Err(_)) | Err(_) => Attempt::Failed(SubmitError::Unknown),
+        }
+    }
+
+    async fn forward_control(
+        &self,
+        leader: &Leader,
+        control: Control,
+        deadline: Instant,
+    ) -> Attempt<()> {
+        let body = forward_request::Body::Control(control.encode().into());
+        match self.links.forward(&leader.peer_address).ask(body, deadline).await {
+            Ok(forward_response::Answer::Done(_)) => Attempt::Done(()),
+            Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
+                Attempt::NotLeader
+            }
+            Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
+        }
+    }
+
+    /// Waits for a change of leadership, but not long: a leader may also be reachable again.
+    async fn await_leader(&self, deadline: Instant) -> Result<(), SubmitError> {
+        let now = Instant::now();
+        if now >= deadline {
+            return Err(SubmitError::NoLeader);
+        }
+        let mut leadership = self.leadership.subscribe();
+        leadership.mark_unchanged();
+        let until = deadline.min(now + PAUSE);
+        tokio::select! {
+            // Either way the next attempt finds out.
+            _ = timeout_at(until, leadership.changed()) => Ok(()),
+            () = self.shutdown.cancelled() => Err(SubmitError::Shutdown),
+        }
+    }
+
+    fn check_serving(&self) -> Result<(), SubmitError> {
+        if self.shutdown.is_cancelled() {
+            return Err(SubmitError::Shutdown);
+        }
+        if self.is_diverged() {
+            return Err(SubmitError::Diverged);
+        }
+        Ok(())
+    }
+}
+
+/// How many bytes a command adds to an entry.
+pub(crate) fn encoded_bytes(command: &Command) -> usize {
+    let mut counter = ByteCounter(0);
+    bincode::serde::encode_into_std_write(command, &mut counter, bincode::config::standard())
+        .expect("commands hold only what bincode encodes, and counting takes every byte");
+    counter.0
+}
+
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

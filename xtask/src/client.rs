@@ -1,0 +1,146 @@
+//! `flo` as a client: one call, its JSON.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
+
+use crate::flo;
+
+/// Calls `flo` against some nodes.
+#[derive(Clone)]
+pub(crate) struct Client<'a> {
+    binary: &'a Path,
+    endpoints: String,
+}
+
+impl<'a> Client<'a> {
+    /// A client that knows these nodes, as `host:port`.
+    pub(crate) fn new(binary: &'a Path, endpoints: &[String]) -> Self {
+        Self {
+            binary,
+            endpoints: endpoints.join(","),
+        }
+    }
+
+    /// The call's only JSON object.
+    ///
+    /// # Errors
+    /// If the call failed, with what it said about it, or printed something else.
+    pub(crate) fn object(&self, arguments: &[&str]) -> Result<Value> {
+        let text = self.call(arguments)?;
+        serde_json::from_str(&text).with_context(|| unexpected(arguments, &text))
+    }
+
+    /// The call's JSON objects, one a line.
+    ///
+    /// # Errors
+    /// As [`Self::object`].
+    pub(crate) fn objects(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        let text = self.call(arguments)?;
+        let objects = text.lines().map(serde_json::from_str);
+        let objects: serde_json::Result<_> = objects.collect();
+        objects.with_context(|| unexpected(arguments, &text))
+    }
+
+    fn call(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = flo::command(self.binary);
+        command
+            .args(["--endpoint", &self.endpoints, "--format", "json"])
+            .args(arguments)
+            .stdin(Stdio::null());
+        let output = command.output().context("expected `flo` to start")?;
+        if !output.status.success() {
+            bail!("`flo {}`: {}", arguments.join(" "), complaint(&output));
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+/// The text of a field.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str> {
+    object[field].as_str().ok_or_else(|| missing(object, field))
+}
+
+/// The number in a field.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn number(object: &Value, field: &str) -> Result<u64> {
+    object[field].as_u64().ok_or_else(|| missing(object, field))
+}
+
+/// The list in a field.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn list<'a>(object: &'a Value, field: &str) -> Result<&'a [Value]> {
+    let list = object[field].as_array();
+    list.map(Vec::as_slice).ok_or_else(|| missing(object, field))
+}
+
+fn missing(object: &Value, field: &str) -> anyhow::Error {
+    anyhow!("expected a field `{field}`, but there is none in {object}")
+}
+
+fn unexpected(arguments: &[&str], text: &str) -> String {
+    let call = arguments.join(" ");
+    format!("expected JSON from `flo {call}`, but it printed {text:?}")
+}
+
+/// The message of `{"error":{"code","message","hint"}}`, or whatever else went to stderr.
+fn complaint(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let report = stderr.lines().last().map(serde_json::from_str::<Value>);
+    let message = report.and_then(Result::ok).and_then(|report| {
+        let message = report["error"]["message"].as_str();
+        message.map(ToOwned::to_owned)
+    });
+    message.unwrap_or_else(|| format!("{} with {}", output.status, stderr.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn failed(stderr: &str) -> Output {
+        Output {
+            status: ExitStatus::from_raw(3 << 8),
+            stdout: Vec::new(),
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_its_own_words() {
+        let refusal = r#"{"error":{"code":"run_finished","message":"expected an open run"}}"#;
+        assert_eq!(complaint(&failed(refusal)), "expected an open run");
+    }
+
+    #[test]
+    fn a_crash_is_told_with_all_that_it_said() {
+        assert_eq!(
+            complaint(&failed("panicked\n")),
+            "exit status: 3 with panicked"
+        );
+    }
+
+    #[test]
+    fn a_field_is_there_with_its_type_or_missed_by_name() {
+        let run = json!({"run_id": "wfrun-1", "seq": 4, "items": [1]});
+        assert_eq!(text(&run, "run_id").unwrap(), "wfrun-1");
+        assert_eq!(number(&run, "seq").unwrap(), 4);
+        assert_eq!(list(&run, "items").unwrap().len(), 1);
+        let error = text(&run, "seq").unwrap_err().to_string();
+        assert!(error.contains("`seq`"), "{error}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Free ports for nodes that are killed and started again.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::process;
+
+use anyhow::{Result, bail};
+
+/// Below the ports that systems hand out by themselves: nobody takes one while its node is down.
+const CANDIDATES: Range<u16> = 20_000..32_000;
+
+/// How many ports three nodes need.
+const PORTS: usize = 9;
+
+/// The ports of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ports {
+    pub(super) client: u16,
+    pub(super) peer: u16,
+    pub(super) http: u16,
+}
+
+impl Ports {
+    /// The nodes' peer addresses, as `flo server --peers` takes them.
+    pub(super) fn peers(nodes: &[Self]) -> String {
+        let peers = (1..).zip(nodes);
+        let peers = peers.map(|(id, ports): (u32, _)| format!("{id}={}", address(ports.peer)));
+        peers.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A port of this machine alone.
+pub(super) fn address(port: u16) -> String {
+    format!("{}:{port}", Ipv4Addr::LOCALHOST)
+}
+
+/// Chooses the ports of all nodes.
+///
+/// # Errors
+/// If there are not enough free ones.
+pub(super) fn choose() -> Result<Vec<Ports>> {
+    // Two clusters that are started at the same time begin their search in different places.
+    let offset = usize::try_from(process::id())?.wrapping_mul(PORTS);
+    pick(offset, is_free)
+}
+
+fn pick(offset: usize, is_free: impl Fn(u16) -> bool) -> Result<Vec<Ports>> {
+    let offset = offset % CANDIDATES.len();
+    let candidates = CANDIDATES.skip(offset).chain(CANDIDATES.take(offset));
+    let free = candidates.filter(|port| is_free(*port));
+    let free: Vec<u16> = free.take(PORTS).collect();
+    if free.len() < PORTS {
+        bail!("expected {PORTS} free ports, but found {}", free.len());
+    }
+    let node = |ports: &[u16]| Ports {
+        client: ports[0],
+        peer: ports[1],
+        http: ports[2],
+    };
+    Ok(free.chunks(3).map(node).collect())
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(nodes: &[Ports]) -> Vec<u16> {
+        let numbers = |node: &Ports| [node.client, node.peer, node.http];
+        nodes.iter().flat_map(numbers).collect()
+    }
+
+    #[test]
+    fn taken_ports_are_left_out() {
+        let nodes = pick(0, |port| port % 2 == 1).unwrap();
+        let expected: Vec<u16> = (20_001..20_019).step_by(2).collect();
+        assert_eq!(numbers(&nodes), expected);
+    }
+
+    #[test]
+    fn the_search_goes_round() {
+        let nodes = pick(CANDIDATES.len() * 7 + 11_998, |_| true).unwrap();
+        assert_eq!(numbers(&nodes)[..3], [31_998, 31_999, 20_000]);
+    }
+
+    #[test]
+    fn a_machine_without_free_ports_is_told_so() {
+        let error = pick(3, |port| port < 20_008).unwrap_err().to_string();
+        assert_eq!(error, "expected 9 free ports, but found 8");
+    }
+
+    #[test]
+    fn a_port_that_somebody_listens_on_is_not_free() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(!is_free(listener.local_addr().unwrap().port()));
+    }
+
+    #[test]
+    fn peers_are_named_by_id() {
+        let nodes = pick(0, |_| true).unwrap();
+        let expected = "1=127.0.0.1:20001,2=127.0.0.1:20004,3=127.0.0.1:20007";
+        assert_eq!(Ports::peers(&nodes), expected);
+    }
+}
