@@ -86,7 +86,11 @@ impl Engine {
                 }
                 Ok(Err(Halt::Rejected(rejection))) => Err(rejection),
                 Ok(Err(Halt::Store(error))) => return Err(error),
-                Err(panic) => Err(quarantine::contain(&mut state, command, panic.as_ref())?),
+                Err(panic) => {
+                    let contained = quarantine::contain(&mut state, command, panic.as_ref())?;
+                    effects.extend(contained.effects);
+                    Err(contained.rejection)
+                }
             });
         }
         Ok(Applied {

@@ -4,6 +4,7 @@
 //! the same on every replica: later commands for it are refused, its timers are taken back.
 
 use crate::command::{Command, Subject};
+use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rejection::Rejection;
@@ -16,12 +17,21 @@ use crate::turn::{EntryState, Turn};
 use crate::{history, ids};
 use std::any::Any;
 
+/// What is left to say after a panic was contained.
+pub(crate) struct Contained {
+    /// The answer to the command. It alone has the panic's words: they may differ between builds, so
+    /// no row may hold them (design rule 1).
+    pub(crate) rejection: Rejection,
+    /// For those who watch the run that was set aside.
+    pub(crate) effects: Vec<Effect>,
+}
+
 /// Sets aside whose work `command` was doing, else what it names, and answers `internal`.
 pub(crate) fn contain(
     state: &mut EntryState<'_>,
     command: &Command,
     panic: &(dyn Any + Send),
-) -> Result<Rejection, StoreError> {
+) -> Result<Contained, StoreError> {
     let detail = message(panic);
     let suspect = state.take_suspect();
     let named = command.body.subject();
@@ -39,25 +49,22 @@ pub(crate) fn contain(
     if let Some((kind, number)) = culprit {
         let at_ms = turn.now_ms();
         let raft_index = turn.raft_index();
-        let record = QuarantineRecord {
-            detail: detail.clone(),
-            at_ms,
-            raft_index,
-        };
+        let record = QuarantineRecord { at_ms, raft_index };
         turn.put::<Quarantine>(&(kind, number), record);
         if kind == QuarantinedKind::Run {
-            let kind = EventKind::RunQuarantined {
-                detail: detail.clone(),
-            };
+            let kind = EventKind::RunQuarantined;
             turn.event(RunNumber(number), Event { step: None, kind });
             history::write(&mut turn)?;
         }
     }
-    turn.commit();
+    let effects = turn.commit();
     if let Some(culprit) = culprit {
         state.quarantine(culprit);
     }
-    Ok(Rejection::Internal(detail))
+    Ok(Contained {
+        rejection: Rejection::Internal(detail),
+        effects,
+    })
 }
 
 /// What is to be set aside, as far as it exists.
@@ -106,10 +113,7 @@ fn of_action_run(
         }))
 }
 
-fn of_timer(
-    turn: &mut Turn<'_, '_>,
-    timer: TimerKey,
-) -> Result<Option<Quarantined>, StoreError> {
+fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantined>, StoreError> {
     match timer.kind {
         TimerKind::StepWake | TimerKind::SignalTimeout => {
             existing_run(turn, Some(RunNumber(timer.subject)))

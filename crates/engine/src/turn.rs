@@ -10,7 +10,8 @@ use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, Event, Key, Quarantined,
-    QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key, decode_record, decode_row, encode_key, encode_prefix,
+    QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key,
+    decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -190,8 +190,5 @@ pub enum EventKind {
         terminal: Target,
     },
     /// A bug in this run's turn was contained (design rule 10).
-    RunQuarantined {
-        /// What the panic said.
-        detail: String,
-    },
+    RunQuarantined,
 }

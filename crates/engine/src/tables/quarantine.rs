@@ -42,11 +42,9 @@ impl Key for QuarantinedKind {
     }
 }
 
-/// Why and when.
+/// When; why is in the log of the node that led then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantineRecord {
-    /// What the panic said.
-    pub detail: String,
     /// In milliseconds.
     pub at_ms: u64,
     /// The entry's place in the log.

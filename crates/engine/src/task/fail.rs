@@ -64,10 +64,10 @@ impl FailTask {
         let message = cut(&self.message);
         record.error = Some(TaskError {
             code: cut(code),
-            message: message.clone(),
+            message,
         });
         if self.kind == FailKind::Retry && record.attempt < record.attempts_max {
-            try_again(turn, (number, record), message)?;
+            try_again(turn, (number, record))?;
             return Ok(Reply::Done);
         }
         let ending = Ending {
@@ -101,21 +101,20 @@ impl FailureOutcome {
 fn try_again(
     turn: &mut Turn<'_, '_>,
     (number, mut record): (ActionRunNumber, ActionRunRecord),
-    message: String,
 ) -> Outcome<()> {
     let delay_ms = retry_delay_ms(&record);
     record.attempt += 1;
     record.status = ActionRunStatus::Pending;
-    note_retry(turn, (number, &record), delay_ms, message)?;
+    note_retry(turn, (number, &record), delay_ms)?;
     turn.put::<ActionRuns>(&number, record);
     make_ready_after(turn, number, delay_ms)
 }
 
-fn note_retry(
+/// Notes in the workflow run's history that another attempt follows, and why.
+pub(super) fn note_retry(
     turn: &mut Turn<'_, '_>,
     (number, record): (ActionRunNumber, &ActionRunRecord),
     delay_ms: u64,
-    message: String,
 ) -> Result<(), StoreError> {
     let ActionRunOwner::Step { run, activation } = record.owner else {
         return Ok(());
@@ -124,11 +123,12 @@ fn note_retry(
         .activation(activation)
         .map(|active| active.step);
     let due_ms = turn.now_ms().saturating_add(delay_ms);
+    let message = record.error.as_ref().map(|error| error.message.clone());
     let kind = EventKind::ActionRetryScheduled {
         action_run: number,
         attempt: record.attempt,
         due_ms,
-        message,
+        message: message.unwrap_or_default(),
     };
     turn.event(run, Event { step, kind });
     Ok(())

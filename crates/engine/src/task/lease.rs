@@ -1,6 +1,7 @@
 //! Leases: checked, expired, released (A4).
 
 use super::end::{self, Ending};
+use super::fail::note_retry;
 use super::ready::{load, make_ready};
 use super::token::TaskToken;
 use crate::command::Subject;
@@ -9,7 +10,8 @@ use crate::rejection::Rejection;
 use crate::run::{self, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey, TimerKind,
+    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey,
+    TimerKind,
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
@@ -100,6 +102,7 @@ pub(crate) fn expire(
     if record.attempt < record.attempts_max {
         record.attempt += 1;
         record.status = ActionRunStatus::Pending;
+        note_retry(turn, (number, &record), 0)?;
         turn.put::<ActionRuns>(&number, record);
         return make_ready(turn, number);
     }

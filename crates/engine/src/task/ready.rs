@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// Makes a pending action run's task ready.
 pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
     let record = load(turn, number)?;
+    // A task that is set aside waits for nobody (design rule 10).
+    if turn.is_task_quarantined(number, &record) {
+        return Ok(());
+    }
     // Older tasks of the action go first: an offer is taken at once only when none wait.
     let queue = (record.namespace.clone(), record.action.clone());
     let mut is_first = true;

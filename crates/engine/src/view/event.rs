@@ -135,14 +135,14 @@ fn type_name(kind: &EventKind) -> &'static str {
         EventKind::WorkflowFailed { .. } => "workflow_failed",
         EventKind::WorkflowCancelled { .. } => "workflow_cancelled",
         EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
-        EventKind::RunQuarantined { .. } => "run_quarantined",
+        EventKind::RunQuarantined => "run_quarantined",
     }
 }
 
 /// What the manual's table says for the type: a name, an outcome, a reason.
 fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
-        EventKind::WorkflowStarted { .. } => String::new(),
+        EventKind::WorkflowStarted { .. } | EventKind::RunQuarantined => String::new(),
         EventKind::StepStarted
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
@@ -158,7 +158,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ActionNotFound { action }
         | EventKind::ActionDisabled { action }
         | EventKind::AwaitingAction { action, .. } => action.to_string(),
-        EventKind::ChildRefused { detail } | EventKind::RunQuarantined { detail } => detail.clone(),
+        EventKind::ChildRefused { detail } => detail.clone(),
         EventKind::ActionStarted { worker, .. } => worker.to_string(),
         EventKind::ActionRetryScheduled { message, .. } => message.clone(),
         EventKind::ActionCompleted { outcome, .. } | EventKind::ChildCompleted { outcome, .. } => {
@@ -230,6 +230,6 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildStarted { .. }
         | EventKind::WorkflowCompleted { .. }
         | EventKind::WorkflowTimedOut { .. }
-        | EventKind::RunQuarantined { .. } => none,
+        | EventKind::RunQuarantined => none,
     }
 }

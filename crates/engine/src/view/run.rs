@@ -245,7 +245,10 @@ fn detail(
 ) -> Result<Option<String>, StoreError> {
     let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
     if let Some(record) = quarantined {
-        return Ok(Some(format!("quarantined after a bug: {}", record.detail)));
+        return Ok(Some(format!(
+            "quarantined after a bug at log index {}; the node that led then has logged it",
+            record.raft_index
+        )));
     }
     if run.detail.is_some() {
         return Ok(run.detail.clone());

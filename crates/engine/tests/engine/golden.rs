@@ -1,1 +1,101 @@
+//! Golden bytes (design rule 12): what was written once must be read for ever.
+//!
+//! Until the first release `UPDATE=1` may rewrite these files. From then on a line that is there is
+//! never changed: a new version or variant adds lines of its own.
 
+use crate::{samples, tables, testdata};
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::{Body, Command, Entry, NodeId, RequestId, Stamp};
+use std::fmt::Write as _;
+
+#[test]
+fn entries_have_the_bytes_of_the_log() {
+    let mut text = String::new();
+    for body in samples::bodies() {
+        let entry = entry(&body);
+        assert_eq!(Entry::decode(&entry.encode()).expect("just encoded"), entry);
+        writeln!(text, "{} {}", name_of(&body), hex(&entry.encode())).expect("a String");
+    }
+    let found = testdata::compare(&testdata::file("golden/entries.txt"), &text);
+    assert!(found.is_ok(), "{}", found.unwrap_err());
+}
+
+#[test]
+fn records_have_the_bytes_of_the_state() {
+    let mut text = String::new();
+    for row in tables::rows() {
+        let (key, record) = (hex(&row.key), hex(&row.record));
+        writeln!(text, "{} {key} {record}", row.name).expect("a String");
+    }
+    let found = testdata::compare(&testdata::file("golden/records.txt"), &text);
+    assert!(found.is_ok(), "{}", found.unwrap_err());
+}
+
+#[test]
+fn every_command_survives_the_way_to_the_leader() {
+    for (position, body) in samples::bodies().into_iter().enumerate() {
+        assert_eq!(
+            position_of(&body),
+            position,
+            "samples are in the enum's order"
+        );
+        let command = Command::new(Namespace::default_namespace(), body);
+        let decoded = Command::decode(&command.encode()).expect("just encoded");
+        assert_eq!(decoded, command);
+    }
+}
+
+fn entry(body: &Body) -> Entry {
+    Entry {
+        stamp: Stamp {
+            now_ms: 1_700_000_000_000,
+            seed: 42,
+            node: NodeId(1),
+        },
+        offers: vec![samples::offer()],
+        commands: vec![Command {
+            request_id: Some(RequestId(0x1234_5678_9abc_def0)),
+            namespace: samples::namespace(),
+            body: body.clone(),
+        }],
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+fn name_of(body: &Body) -> String {
+    let text = format!("{body:?}");
+    text.split(['(', ' ']).next().unwrap_or_default().to_owned()
+}
+
+/// The variant's place: one that is added here needs a sample.
+fn position_of(body: &Body) -> usize {
+    match body {
+        Body::CreateDefinition(_) => 0,
+        Body::SetWorkflowEnabled(_) => 1,
+        Body::StartRun(_) => 2,
+        Body::SignalRun(_) => 3,
+        Body::CancelRun(_) => 4,
+        Body::DecideChildInput(_) => 5,
+        Body::RegisterAction(_) => 6,
+        Body::DeleteAction(_) => 7,
+        Body::SetActionEnabled(_) => 8,
+        Body::InvokeAction(_) => 9,
+        Body::CompleteTask(_) => 10,
+        Body::FailTask(_) => 11,
+        Body::TouchTask(_) => 12,
+        Body::AssignTasks(_) => 13,
+        Body::RegisterWorker(_) => 14,
+        Body::HeartbeatWorker(_) => 15,
+        Body::DrainWorker(_) => 16,
+        Body::DeregisterWorker(_) => 17,
+        Body::ReleaseWorker(_) => 18,
+        Body::FireTimer(_) => 19,
+        Body::BeginTerm(_) => 20,
+        Body::SweepRequests(_) => 21,
+    }
+}

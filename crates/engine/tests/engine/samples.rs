@@ -1,1 +1,474 @@
+//! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
+use flotilla_engine::definition::{
+    AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
+    Consumption, CustomTerminal, Definition, ErrorClasses, Executor, Fallback, FallbackCondition,
+    Health, Idempotency, Part, Path, Plan, PlanIndex, PollPolicy, RateLimit, RetryPolicy, Root,
+    RunStep, RunTarget, Schedule, SearchAttribute, Segment, Selection, Step, StepIndex, StepKind,
+    Target, Template, TerminalIndex, TerminalStatus, Timing, Tracking, Transition, Trigger,
+    WaitStep,
+};
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
+    SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+};
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::{
+    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
+    TimerKind, WasmLimits, WorkerKind,
+};
+use flotilla_engine::{
+    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, DecideChildInput,
+    DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
+    HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker,
+    ReleaseWorker, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
+    TaskToken, TouchTask, VersionChoice,
+};
+use std::collections::BTreeMap;
+
+pub(crate) fn namespace() -> Namespace {
+    Namespace::default_namespace()
+}
+
+pub(crate) fn workflow() -> WorkflowName {
+    WorkflowName::new("order").expect("a name")
+}
+
+pub(crate) fn version() -> WorkflowVersion {
+    WorkflowVersion::new("1.0.0").expect("a version")
+}
+
+pub(crate) fn action() -> ActionName {
+    ActionName::new("charge").expect("a name")
+}
+
+pub(crate) fn worker() -> WorkerId {
+    WorkerId::new("w1").expect("an id")
+}
+
+pub(crate) fn run_id() -> RunId {
+    RunId::new("wfrun-7").expect("an id")
+}
+
+pub(crate) fn key() -> IdempotencyKey {
+    IdempotencyKey::new("order-123").expect("a key")
+}
+
+pub(crate) fn outcome() -> OutcomeName {
+    OutcomeName::new("success").expect("an outcome")
+}
+
+pub(crate) fn signal_type() -> SignalType {
+    SignalType::new("approval").expect("a type")
+}
+
+pub(crate) fn signal_id() -> SignalId {
+    SignalId::new("s-1").expect("an id")
+}
+
+pub(crate) fn json() -> Json {
+    Json::from_checked("{\"n\":1}".to_owned())
+}
+
+pub(crate) fn labels() -> BTreeMap<String, String> {
+    BTreeMap::from([("gpu".to_owned(), "yes".to_owned())])
+}
+
+pub(crate) fn payload() -> PayloadRef {
+    PayloadRef {
+        owner: PayloadOwner::Run(RunNumber(7)),
+        position: 2,
+    }
+}
+
+pub(crate) fn token() -> TaskToken {
+    TaskToken {
+        action_run: ActionRunNumber(9),
+        attempt: 2,
+        secret: 0x0123_4567_89ab_cdef,
+    }
+}
+
+pub(crate) fn timer() -> TimerKey {
+    TimerKey {
+        kind: TimerKind::LeaseExpiry,
+        due_ms: 1_700_000_030_000,
+        subject: 9,
+        detail: 2,
+    }
+}
+
+pub(crate) fn offer() -> Offer {
+    Offer {
+        namespace: namespace(),
+        worker: worker(),
+        poll: 3,
+        actions: vec![action()],
+        labels: labels(),
+        slots: 2,
+    }
+}
+
+pub(crate) fn processes() -> Vec<Process> {
+    let process = |name: &str, kind| Process {
+        name: name.to_owned(),
+        kind,
+    };
+    vec![
+        process("charge", ProcessKind::Action),
+        process("events/group", ProcessKind::StreamConsumer),
+    ]
+}
+
+/// One command of each kind, in the order of the enum.
+pub(crate) fn bodies() -> Vec<Body> {
+    let mut bodies = on_runs();
+    bodies.extend(on_actions());
+    bodies.extend(on_workers());
+    bodies
+}
+
+fn on_runs() -> Vec<Body> {
+    vec![
+        Body::CreateDefinition(Box::new(CreateDefinition {
+            definition: definition(),
+            source: "kind: Workflow".to_owned(),
+            make_latest: true,
+        })),
+        Body::SetWorkflowEnabled(SetWorkflowEnabled {
+            workflow: workflow(),
+            is_enabled: false,
+        }),
+        Body::StartRun(StartRun {
+            workflow: workflow(),
+            version: VersionChoice::Version(version()),
+            input: json(),
+            input_checked_for: Some(DefinitionNumber(4)),
+            idempotency_key: Some(key()),
+            run_id: Some(RunId::new("mine").expect("an id")),
+        }),
+        Body::SignalRun(SignalRun {
+            run_id: run_id(),
+            signal_type: signal_type(),
+            payload: json(),
+            signal_id: Some(signal_id()),
+        }),
+        Body::CancelRun(CancelRun {
+            run_id: run_id(),
+            reason: Some("by hand".to_owned()),
+        }),
+        Body::DecideChildInput(DecideChildInput {
+            parent: RunNumber(7),
+            activation: 3,
+            definition: DefinitionNumber(4),
+            verdict: InputVerdict::Invalid {
+                detail: "/n".to_owned(),
+            },
+        }),
+    ]
+}
+
+fn on_actions() -> Vec<Body> {
+    vec![
+        Body::RegisterAction(Box::new(RegisterAction {
+            name: action(),
+            kind: wasm(),
+            module: Some(vec![0, 1, 2]),
+            timeout_ms: 30_000,
+            max_retries: 3,
+            retry_delay_ms: 1_000,
+            description: Some("charges".to_owned()),
+            is_only_if_missing: true,
+        })),
+        Body::DeleteAction(DeleteAction { name: action() }),
+        Body::SetActionEnabled(SetActionEnabled {
+            name: action(),
+            is_enabled: true,
+        }),
+        Body::InvokeAction(InvokeAction {
+            name: action(),
+            input: json(),
+            priority: 10,
+            delay_ms: 500,
+            labels: labels(),
+            idempotency_key: Some(key()),
+        }),
+        Body::CompleteTask(CompleteTask {
+            token: token(),
+            outcome: outcome(),
+            output: json(),
+        }),
+        Body::FailTask(FailTask {
+            token: token(),
+            kind: FailKind::NonRetryable,
+            code: Some("declined".to_owned()),
+            message: "no funds".to_owned(),
+            outcome: FailureOutcome::Timeout,
+        }),
+        Body::TouchTask(TouchTask {
+            token: token(),
+            extend_ms: 30_000,
+        }),
+        Body::AssignTasks(AssignTasks { action: action() }),
+    ]
+}
+
+fn on_workers() -> Vec<Body> {
+    vec![
+        Body::RegisterWorker(Box::new(RegisterWorker {
+            worker_id: worker(),
+            incarnation: 5,
+            kind: WorkerKind::Action,
+            max_concurrency: 10,
+            processes: processes(),
+            labels: labels(),
+            metadata: Some(json()),
+            machine_id: Some("host".to_owned()),
+            node: Some(NodeId(2)),
+        })),
+        Body::HeartbeatWorker(HeartbeatWorker {
+            worker_id: worker(),
+            incarnation: 5,
+            load: 3,
+        }),
+        Body::DrainWorker(DrainWorker {
+            worker_id: worker(),
+        }),
+        Body::DeregisterWorker(DeregisterWorker {
+            worker_id: worker(),
+            incarnation: Some(5),
+        }),
+        Body::ReleaseWorker(ReleaseWorker {
+            worker_id: worker(),
+            incarnation: 5,
+        }),
+        Body::FireTimer(FireTimer { timer: timer() }),
+        Body::BeginTerm(BeginTerm {}),
+        Body::SweepRequests(SweepRequests {}),
+    ]
+}
+
+pub(crate) fn wasm() -> ActionKind {
+    ActionKind::Wasm {
+        digest: [7; 32],
+        limits: WasmLimits {
+            memory_bytes_max: 16 << 20,
+            output_bytes_max: 1 << 20,
+        },
+    }
+}
+
+/// A definition with every kind of thing in it.
+pub(crate) fn definition() -> Definition {
+    Definition {
+        name: workflow(),
+        version: version(),
+        description: Some("orders".to_owned()),
+        namespace: Some(namespace()),
+        idempotency: Idempotency::Required,
+        retention_ms: Some(60_000),
+        input_schema: Some("{}".to_owned()),
+        output: Some(template()),
+        terminals: vec![CustomTerminal {
+            name: name("Rejected"),
+            status: TerminalStatus::Failed,
+            output: Some(template()),
+        }],
+        search_attributes: vec![SearchAttribute {
+            name: name("customer"),
+            kind: AttributeKind::Timestamp,
+            from: path(Root::Input),
+        }],
+        schedule: Some(schedule()),
+        trigger: Some(trigger()),
+        plans: vec![plan()],
+        steps: steps(),
+    }
+}
+
+fn steps() -> Vec<Step> {
+    let run = |target| {
+        StepKind::Run(RunStep {
+            target,
+            input: Some(template()),
+            retry: Some(retry()),
+            poll: Some(PollPolicy {
+                initial_delay_ms: 10,
+                max_attempts: 5,
+                backoff: backoff(BackoffKind::Linear),
+            }),
+        })
+    };
+    let wait = StepKind::Wait(WaitStep {
+        signal_type: signal_type(),
+        timeout_ms: Some(1_000),
+        on_timeout: Some(Target::Custom(TerminalIndex(0))),
+    });
+    let child = RunTarget::Workflow {
+        name: workflow(),
+        version: Some(version()),
+    };
+    vec![
+        step(
+            "start",
+            run(RunTarget::Action(action())),
+            Target::Step(StepIndex(1)),
+        ),
+        step(
+            "plan",
+            run(RunTarget::Plan(PlanIndex(0))),
+            Target::Step(StepIndex(2)),
+        ),
+        step("child", run(child), Target::Step(StepIndex(3))),
+        step("wait", wait, Target::BuiltIn(BuiltInTerminal::Completed)),
+    ]
+}
+
+fn step(text: &str, kind: StepKind, target: Target) -> Step {
+    let outcome = outcome();
+    Step {
+        name: name(text),
+        kind,
+        transitions: vec![Transition { outcome, target }],
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        name: name("payment"),
+        selection: Selection::HealthWeighted,
+        executors: vec![Executor {
+            name: name("stripe"),
+            action: action(),
+            priority: -5,
+            retry: Some(retry()),
+            breaker: Some(Breaker {
+                failure_threshold: 5,
+                cooldown_ms: 30_000,
+                half_open_max_calls: 3,
+            }),
+            rate_limit: Some(RateLimit {
+                max_per_second: Some(100),
+                max_per_minute: None,
+                max_per_hour: None,
+            }),
+            tracking: Tracking::Async {
+                timeout_ms: 300_000,
+            },
+        }],
+        health: Some(Health {
+            window_ms: 300_000,
+            decay_millionths: 900_000,
+            min_samples: 10,
+        }),
+        cache: Some(Cache {
+            ttl_ms: 1_000,
+            key: vec![
+                CacheKeyPart::Literal("charge:".to_owned()),
+                CacheKeyPart::Input(segments()),
+                CacheKeyPart::Mapped(segments()),
+            ],
+            invalidate_on: vec![name("refunded")],
+        }),
+        fallback: Some(Fallback {
+            value: "{}".to_owned(),
+            condition: FallbackCondition::AnyError,
+        }),
+        errors: Some(ErrorClasses {
+            retryable: Some(vec![name("timeout")]),
+            fatal: vec![name("fraud")],
+        }),
+    }
+}
+
+fn schedule() -> Schedule {
+    Schedule {
+        timing: Timing::Cron {
+            expression: "0 * * * *".to_owned(),
+            timezone: "UTC".to_owned(),
+        },
+        max_concurrent: 1,
+        input: "{}".to_owned(),
+        paused: false,
+        catchup_window_ms: 0,
+    }
+}
+
+fn trigger() -> Trigger {
+    Trigger {
+        stream: name("events"),
+        namespace: None,
+        consumer_group: name("wf-order"),
+        consumption: Consumption::KeyShared,
+        batch_size: 10,
+        batch_timeout_ms: 5_000,
+    }
+}
+
+fn retry() -> RetryPolicy {
+    RetryPolicy {
+        max_attempts: 3,
+        backoff: backoff(BackoffKind::ExponentialJitter),
+        within_ms: Some(60_000),
+    }
+}
+
+fn backoff(kind: BackoffKind) -> Backoff {
+    Backoff {
+        kind,
+        initial_delay_ms: 100,
+        max_delay_ms: 30_000,
+    }
+}
+
+fn template() -> Template {
+    let part = |root| Part::Path(path(root));
+    Template {
+        parts: vec![
+            Part::Literal("[".to_owned()),
+            part(Root::StepOutput(StepIndex(0))),
+            part(Root::StepOutcome(StepIndex(1))),
+            part(Root::RunId),
+            part(Root::Timestamp),
+        ],
+    }
+}
+
+fn path(root: Root) -> Path {
+    let segments = segments();
+    Path { root, segments }
+}
+
+fn segments() -> Vec<Segment> {
+    vec![Segment::Field("items".to_owned()), Segment::Index(2)]
+}
+
+/// A checked name of whatever kind is wanted.
+fn name<N: Named>(text: &str) -> N {
+    N::named(text)
+}
+
+trait Named {
+    fn named(text: &str) -> Self;
+}
+
+macro_rules! named {
+    ($($name:ident),*) => {$(
+        impl Named for flotilla_engine::ids::$name {
+            fn named(text: &str) -> Self {
+                Self::new(text).expect("a valid name")
+            }
+        }
+    )*};
+}
+named!(
+    StepName,
+    TerminalName,
+    AttributeName,
+    PlanName,
+    ExecutorName,
+    ErrorCode,
+    EventName,
+    StreamName,
+    GroupName
+);

@@ -1,1 +1,182 @@
+//! What goes to callers and drivers: replies, rejections and effects survive the way between nodes.
 
+use crate::samples;
+use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
+use flotilla_engine::{Assignment, Effect, Rejection, Reply, codec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+#[test]
+fn replies_rejections_and_effects_survive_the_round_trip() {
+    round_trip(&replies());
+    round_trip(&rejections());
+    round_trip(&effects());
+}
+
+#[test]
+fn every_rejection_has_a_code_of_its_own_and_says_what_was_expected() {
+    let rejections = rejections();
+    let codes: BTreeSet<&str> = rejections.iter().map(Rejection::code).collect();
+    assert_eq!(codes.len(), rejections.len());
+    for rejection in &rejections {
+        let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
+        assert!(
+            rejection.code().chars().all(is_snake),
+            "{}",
+            rejection.code()
+        );
+        let text = rejection.to_string();
+        assert!(
+            text.starts_with("expected ") && text.contains(", but "),
+            "{text}"
+        );
+    }
+}
+
+fn round_trip<T: Serialize + DeserializeOwned + Debug + PartialEq>(values: &[T]) {
+    for value in values {
+        let decoded: T = codec::decode(&codec::encode(value)).expect("just encoded");
+        assert_eq!(&decoded, value);
+    }
+}
+
+fn replies() -> Vec<Reply> {
+    vec![
+        Reply::Done,
+        Reply::DefinitionCreated {
+            revision: 2,
+            is_new: true,
+            is_latest: false,
+        },
+        Reply::RunStarted {
+            run_id: samples::run_id(),
+            workflow: samples::workflow(),
+            version: samples::version(),
+            revision: 2,
+            is_existing: true,
+        },
+        Reply::SignalAccepted { is_repeated: true },
+        Reply::ActionRegistered {
+            version: 2,
+            is_changed: true,
+        },
+        Reply::ActionInvoked {
+            action_run: ActionRunNumber(9),
+            is_existing: false,
+        },
+        Reply::LeaseExtended {
+            expires_at_ms: 5_000,
+        },
+        Reply::TasksAssigned { count: 3 },
+        Reply::WorkerHeard { is_draining: true },
+    ]
+}
+
+fn rejections() -> Vec<Rejection> {
+    let (workflow, version) = (samples::workflow(), samples::version());
+    let (run_id, action_run) = (samples::run_id(), ActionRunNumber(9));
+    let text = || "why".to_owned();
+    vec![
+        Rejection::WorkflowNotFound(workflow.clone()),
+        Rejection::VersionNotFound {
+            workflow: workflow.clone(),
+            version,
+        },
+        Rejection::WorkflowDisabled(workflow.clone()),
+        Rejection::NamespaceMismatch {
+            expected: samples::namespace(),
+            found: samples::namespace(),
+        },
+        Rejection::FeatureUnsupported { feature: text() },
+        Rejection::IdempotencyKeyMissing(workflow),
+        Rejection::RunIdTaken(run_id.clone()),
+        Rejection::RunIdReserved(run_id.clone()),
+        Rejection::InputVerdictStale,
+        Rejection::InputInvalid(format!("{}, but {}", text(), text())),
+        Rejection::RunNotFound(run_id.clone()),
+        Rejection::RunEnded {
+            run_id: run_id.clone(),
+            status: text(),
+        },
+        Rejection::RunQuarantined(run_id.clone()),
+        Rejection::ActionRunQuarantined(action_run),
+        Rejection::SignalsTooMany(run_id),
+        Rejection::ActivationGone,
+        Rejection::ActionNotFound(samples::action()),
+        Rejection::ActionDisabled(samples::action()),
+        Rejection::ActionRunNotFound(action_run),
+        Rejection::ActionRunEnded {
+            action_run,
+            status: text(),
+        },
+        Rejection::LeaseLost(action_run),
+        Rejection::OutcomeReserved(text()),
+        Rejection::WorkerNotFound(samples::worker()),
+        Rejection::WorkerReplaced(samples::worker()),
+        Rejection::WorkersTooMany(samples::namespace()),
+        Rejection::TimerGone,
+        Rejection::TimerNotDue,
+        Rejection::RequestIdReused,
+        Rejection::TooLarge {
+            noun: text(),
+            bytes: 2,
+            bytes_max: 1,
+        },
+        Rejection::Internal(text()),
+    ]
+}
+
+fn effects() -> Vec<Effect> {
+    let (namespace, worker) = (samples::namespace(), samples::worker());
+    vec![
+        Effect::WakeWorkers {
+            namespace: namespace.clone(),
+            action: samples::action(),
+        },
+        Effect::DeliverTask {
+            worker: worker.clone(),
+            poll: 3,
+            assignment: Box::new(assignment()),
+        },
+        Effect::RevokeTask {
+            namespace: namespace.clone(),
+            worker: worker.clone(),
+            token: samples::token(),
+        },
+        Effect::DrainWorker {
+            namespace: namespace.clone(),
+            worker,
+        },
+        Effect::ArmTimer { due_ms: 5_000 },
+        Effect::CheckChildInput {
+            parent: RunNumber(7),
+            activation: 3,
+        },
+        Effect::RunChanged {
+            namespace,
+            run_id: samples::run_id(),
+            is_open: true,
+        },
+        Effect::ModulesChanged,
+        Effect::ActionRunEnded {
+            action_run: ActionRunNumber(9),
+        },
+    ]
+}
+
+fn assignment() -> Assignment {
+    Assignment {
+        token: samples::token(),
+        namespace: samples::namespace(),
+        action: samples::action(),
+        input: samples::payload(),
+        lease_expires_at_ms: 31_000,
+        timeout_ms: 30_000,
+        created_at_ms: 1_000,
+        run_id: Some(samples::run_id()),
+        step: Some(StepName::new("start").expect("a name")),
+        labels: samples::labels(),
+    }
+}

@@ -1,1 +1,276 @@
+//! Properties over random histories.
 
+mod moves;
+mod player;
+
+use crate::invariants;
+use flotilla_engine::definition::StepIndex;
+use flotilla_engine::ids::RunNumber;
+use flotilla_engine::store::{MemoryStore, Writes};
+use flotilla_engine::tables::{
+    Cluster, ClusterRecord, History, HistoryRecord, Quarantine, QuarantinedKind, Runs, Table,
+    Timers, decode_key, decode_record, encode_key, encode_record,
+};
+use flotilla_engine::{Applied, Body, Entry, Rejection};
+use moves::{Move, histories, single_histories};
+use player::Player;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+/// Failing cases are not kept in files: a found bug becomes a script.
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(512))]
+
+    #[test]
+    fn every_entry_leaves_the_tables_in_agreement(history in histories()) {
+        let mut player = Player::new();
+        invariants::check(&player.store);
+        for one in &history {
+            let entry = player.entry(one);
+            let applied = player.play(&entry);
+            prop_assert_eq!(applied.replies.len(), entry.commands.len());
+            let is_bug = |reply: &Result<_, Rejection>| matches!(reply, Err(Rejection::Internal(_)));
+            prop_assert!(!applied.replies.iter().any(is_bug), "{:?}", applied.replies);
+            invariants::check(&player.store);
+        }
+    }
+
+    #[test]
+    fn the_same_entries_give_the_same_replies_and_bytes(history in histories()) {
+        let (mut one, mut other) = (Player::new(), Player::new());
+        for entry in play_all(&mut one, &history) {
+            let decoded = Entry::decode(&entry.0.encode()).expect("just encoded");
+            prop_assert_eq!(&decoded, &entry.0);
+            prop_assert_eq!(other.play(&decoded), entry.1);
+        }
+        prop_assert!(one.store == other.store);
+    }
+
+    #[test]
+    fn a_cache_changes_no_reply_and_no_byte(history in histories()) {
+        let (mut warm, mut cold) = (Player::new(), Player::new());
+        for (entry, applied) in play_all(&mut warm, &history) {
+            cold.reopen();
+            prop_assert_eq!(cold.play(&entry), applied);
+        }
+        prop_assert!(warm.store == cold.store);
+    }
+
+    #[test]
+    fn commands_in_one_entry_do_what_they_do_one_by_one(history in histories()) {
+        let (mut together, mut apart) = (Player::new(), Player::new());
+        for mut one in history {
+            // Offers and chance belong to an entry: with them only single commands compare.
+            if !one.offers.is_empty() {
+                one.commands.truncate(1);
+            }
+            let entry = together.entry(&one);
+            let replies = together.play(&entry).replies;
+            let alone = entry.commands.iter().map(|command| {
+                let entry = Entry { commands: vec![command.clone()], ..entry.clone() };
+                apart.play(&entry).replies.remove(0)
+            });
+            prop_assert_eq!(replies, alone.collect::<Vec<_>>());
+        }
+        prop_assert!(without_indexes(&together.store) == without_indexes(&apart.store));
+    }
+
+    #[test]
+    fn a_rejection_writes_nothing_but_the_time(history in single_histories()) {
+        let mut player = Player::new();
+        for one in &history {
+            let entry = player.entry(one);
+            let before = cluster(&player.store);
+            let applied = player.play(&entry);
+            if applied.replies[0].is_err() {
+                let clock = encode_key::<Cluster>(&());
+                prop_assert!(applied.writes.keys().eq([&clock]));
+                let now_ms = applied.now_ms;
+                prop_assert_eq!(cluster(&player.store), ClusterRecord { now_ms, ..before });
+                prop_assert!(applied.effects.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_changes_nothing_but_what_quarantine_says(
+        history in single_histories(),
+        after in single_histories(),
+        pick in any::<u8>(),
+    ) {
+        let mut player = Player::new();
+        let _ = play_all(&mut player, &history);
+        let Some(damaged) = damage(&mut player, pick) else {
+            return Ok(());
+        };
+        play_contained(&mut player, &after, damaged)?;
+    }
+}
+
+/// A property holds for nothing if its histories reach nothing.
+#[test]
+fn random_histories_reach_every_command_and_event() {
+    let mut runner = TestRunner::deterministic();
+    let mut reached = BTreeSet::new();
+    let mut panics = 0;
+    for pick in 0..200 {
+        let mut sample = || {
+            single_histories()
+                .new_tree(&mut runner)
+                .expect("a history")
+                .current()
+        };
+        let (history, after) = (sample(), sample());
+        let mut player = Player::new();
+        for (entry, applied) in play_all(&mut player, &history) {
+            if applied.replies[0].is_ok() {
+                reached.insert(first_word(&entry.commands[0].body));
+            }
+        }
+        for (_, record) in invariants::rows::<History>(&player.store, &()) {
+            reached.extend(record.events.iter().map(|event| first_word(&event.kind)));
+        }
+        if let Some(damaged) = damage(&mut player, pick) {
+            panics += play_contained(&mut player, &after, damaged).expect("the property holds");
+        }
+    }
+    let missing: Vec<&str> = REACHED
+        .split_whitespace()
+        .filter(|name| !reached.contains(*name))
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
+    assert!(panics > 20, "only {panics} histories met the damaged run");
+}
+
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
+    DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
+    AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
+    BeginTerm SweepRequests WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
+    ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
+    ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";
+
+/// The name of an enum's variant.
+fn first_word(value: &impl Debug) -> String {
+    let text = format!("{value:?}");
+    text.split(|c: char| !c.is_alphanumeric())
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Plays a history and says which entries it was, and what they gave.
+fn play_all(player: &mut Player, history: &[Move]) -> Vec<(Entry, Applied)> {
+    let play = |one: &Move| {
+        let entry = player.entry(one);
+        let applied = player.play(&entry);
+        (entry, applied)
+    };
+    history.iter().map(play).collect()
+}
+
+/// Plays on with a damaged run: whatever fails must set that run aside and change nothing else.
+fn play_contained(
+    player: &mut Player,
+    history: &[Move],
+    damaged: RunNumber,
+) -> Result<u32, TestCaseError> {
+    let mut panics = 0;
+    for one in history {
+        let entry = player.entry(one);
+        let before = player.store.clone();
+        let applied = player.play(&entry);
+        if matches!(applied.replies[0], Err(Rejection::Internal(_))) {
+            panics += 1;
+            check_quarantine(&before, &player.store, &entry, (&applied.writes, damaged))?;
+        }
+    }
+    prop_assert!(panics <= 1, "a run that is set aside is not tried again");
+    Ok(panics)
+}
+
+/// The clock, the quarantine row, one event, and a timer that the command named.
+fn check_quarantine(
+    before: &MemoryStore,
+    after: &MemoryStore,
+    entry: &Entry,
+    (writes, damaged): (&Writes, RunNumber),
+) -> Result<(), TestCaseError> {
+    let run = invariants::read::<Runs>(after, &damaged).expect("the run is kept");
+    let mut expected = BTreeSet::from([
+        encode_key::<Cluster>(&()),
+        encode_key::<Quarantine>(&(QuarantinedKind::Run, damaged.0)),
+        encode_key::<Runs>(&damaged),
+        encode_key::<History>(&(damaged, run.history.events_count)),
+    ]);
+    if let Body::FireTimer(fire) = &entry.commands[0].body {
+        let timer = encode_key::<Timers>(&fire.timer);
+        if writes.contains_key(&timer) {
+            prop_assert_eq!(&writes[&timer], &None);
+            expected.insert(timer);
+        }
+    }
+    prop_assert_eq!(writes.keys().cloned().collect::<BTreeSet<_>>(), expected);
+    let old = invariants::read::<Runs>(before, &damaged).expect("the run was there");
+    let mut same = run.clone();
+    same.history = old.history;
+    prop_assert_eq!(same, old);
+    let panics_count = cluster(before).panics_count + 1;
+    prop_assert_eq!(cluster(after).panics_count, panics_count);
+    Ok(())
+}
+
+/// Puts an open run on a step that its definition does not have.
+fn damage(player: &mut Player, pick: u8) -> Option<RunNumber> {
+    let runs = invariants::rows::<Runs>(&player.store, &());
+    let open: Vec<_> = runs
+        .into_iter()
+        .filter(|(_, run)| run.status.is_open())
+        .collect();
+    let position = usize::from(pick) % open.len().max(1);
+    let (number, mut run) = open.into_iter().nth(position)?;
+    for active in &mut run.active {
+        active.step = StepIndex(999);
+    }
+    let row = (
+        encode_key::<Runs>(&number),
+        Some(encode_record::<Runs>(&run)),
+    );
+    player.store.write(&Writes::from([row]));
+    player.reopen();
+    Some(number)
+}
+
+fn cluster(store: &MemoryStore) -> ClusterRecord {
+    invariants::read::<Cluster>(store, &()).unwrap_or_default()
+}
+
+/// All rows, with every history record as if it came from the same place in the log.
+fn without_indexes(store: &MemoryStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let row = |(key, value): (&[u8], &[u8])| {
+        let is_history =
+            key.first() == Some(&History::NUMBER) && decode_key::<History>(key).is_some();
+        let value = if is_history {
+            let record = decode_record::<History>(value).expect("a history record");
+            encode_record::<History>(&HistoryRecord {
+                raft_index: 0,
+                ..record
+            })
+        } else {
+            value.to_vec()
+        };
+        (key.to_vec(), value)
+    };
+    store.rows().map(row).collect()
+}

@@ -87,6 +87,25 @@ fn kind_in_words(
         ),
         EventKind::SignalMatched { signal_type } => ("signal_matched", signal_type.to_string()),
         EventKind::SignalTimeout { target: to } => ("signal_timeout", target(definition, *to)),
+        EventKind::ActionNotFound { .. }
+        | EventKind::ActionDisabled { .. }
+        | EventKind::ChildRefused { .. }
+        | EventKind::AwaitingAction { .. }
+        | EventKind::ActionStarted { .. }
+        | EventKind::ActionRetryScheduled { .. }
+        | EventKind::ActionCompleted { .. }
+        | EventKind::ChildStarted { .. }
+        | EventKind::ChildCompleted { .. } => target_in_words(kind),
+        EventKind::WorkflowCompleted { .. }
+        | EventKind::WorkflowFailed { .. }
+        | EventKind::WorkflowCancelled { .. }
+        | EventKind::WorkflowTimedOut { .. }
+        | EventKind::RunQuarantined { .. } => end_in_words(definition, kind),
+    }
+}
+
+fn target_in_words(kind: &EventKind) -> (&'static str, String) {
+    match kind {
         EventKind::ActionNotFound { action } => ("action_not_found", action.to_string()),
         EventKind::ActionDisabled { action } => ("action_disabled", action.to_string()),
         EventKind::ChildRefused { detail } => ("child_refused", detail.clone()),
@@ -118,11 +137,7 @@ fn kind_in_words(
         EventKind::ChildCompleted { child, outcome } => {
             ("child_completed", format!("{child} {outcome}"))
         }
-        EventKind::WorkflowCompleted { .. }
-        | EventKind::WorkflowFailed { .. }
-        | EventKind::WorkflowCancelled { .. }
-        | EventKind::WorkflowTimedOut { .. }
-        | EventKind::RunQuarantined { .. } => end_in_words(definition, kind),
+        other => panic!("{other:?} is about no target"),
     }
 }
 
@@ -142,7 +157,7 @@ fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, Str
         EventKind::WorkflowTimedOut { terminal } => {
             ("workflow_timed_out", target(definition, *terminal))
         }
-        EventKind::RunQuarantined { detail } => ("run_quarantined", detail.clone()),
+        EventKind::RunQuarantined => ("run_quarantined", String::new()),
         other => panic!("{other:?} ends no run"),
     }
 }

@@ -40,12 +40,9 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             let (_, action, inverted_priority, number) = key;
             format!("{action} {number} priority {}", u8::MAX - inverted_priority)
         })),
-        "quarantine" => listed(
-            world
-                .rows::<Quarantine>()
-                .iter()
-                .map(|((kind, number), record)| format!("{kind:?} {number}: {}", record.detail)),
-        ),
+        "quarantine" => listed(world.rows::<Quarantine>().iter().map(
+            |((kind, number), record)| format!("{kind:?} {number} at index {}", record.raft_index),
+        )),
         "workers" => listed(
             world
                 .rows::<WorkerActivities>()

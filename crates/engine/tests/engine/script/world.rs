@@ -194,6 +194,7 @@ impl World {
             commands,
         };
         self.raft_index += 1;
+        self.stamp.seed += 1;
         let cold = self
             .cold_engine()
             .apply(&self.store, self.raft_index, &entry)

@@ -1,0 +1,234 @@
+//! Random moves: mostly sensible, some nonsense.
+
+use proptest::prelude::*;
+
+/// What one entry is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Move {
+    pub(super) forward_ms: u64,
+    pub(super) offers: Vec<OfferPlan>,
+    pub(super) commands: Vec<(Intent, Option<u8>)>,
+}
+
+/// An open poll of one of the workers.
+#[derive(Clone, Debug)]
+pub(super) struct OfferPlan {
+    pub(super) worker: u8,
+    pub(super) slots: u32,
+    pub(super) has_label: bool,
+}
+
+/// A command whose numbers pick from what there is: runs, tokens, timers.
+#[derive(Clone, Debug)]
+pub(super) enum Intent {
+    Create {
+        version: u8,
+        is_other: bool,
+    },
+    EnableWorkflow {
+        workflow: u8,
+        is_enabled: bool,
+    },
+    Start {
+        workflow: u8,
+        key: Option<u8>,
+        id: Option<u8>,
+    },
+    Signal {
+        run: u8,
+        kind: u8,
+        id: Option<u8>,
+    },
+    Cancel {
+        run: u8,
+    },
+    Decide {
+        pick: u8,
+        is_valid: bool,
+        is_stale: bool,
+    },
+    Register {
+        action: u8,
+        retries: u32,
+    },
+    DeleteAction {
+        action: u8,
+    },
+    EnableAction {
+        action: u8,
+        is_enabled: bool,
+    },
+    Invoke {
+        action: u8,
+        priority: u8,
+        delay_ms: u64,
+        has_label: bool,
+        key: Option<u8>,
+    },
+    Assign {
+        action: u8,
+    },
+    Complete {
+        token: u8,
+        outcome: u8,
+    },
+    Fail {
+        token: u8,
+        kind: u8,
+    },
+    Touch {
+        token: u8,
+        extend_ms: u64,
+    },
+    Forge {
+        action_run: u8,
+    },
+    Worker {
+        worker: u8,
+        incarnation: u8,
+    },
+    Heartbeat {
+        worker: u8,
+        incarnation: u8,
+    },
+    Drain {
+        worker: u8,
+    },
+    Deregister {
+        worker: u8,
+        incarnation: u8,
+    },
+    Release {
+        worker: u8,
+        incarnation: u8,
+    },
+    Fire {
+        timer: u8,
+    },
+    FireGone {
+        run: u8,
+        due_ms: u64,
+    },
+    BeginTerm,
+    Sweep,
+}
+
+/// A history of entries.
+pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
+    prop::collection::vec(moves(), 1..50)
+}
+
+/// Histories of single commands, each with or without offers.
+pub(super) fn single_histories() -> impl Strategy<Value = Vec<Move>> {
+    prop::collection::vec(moves().prop_map(only_first), 1..60)
+}
+
+fn only_first(mut one: Move) -> Move {
+    one.commands.truncate(1);
+    one
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    let forward_ms = prop_oneof![4 => 0..60_u64, 3 => 60..1_500_u64, 1 => 10_000..100_000_u64];
+    let request = prop::option::weighted(0.1, 0..6_u8);
+    (
+        forward_ms,
+        prop::collection::vec(offers(), 0..3),
+        prop::collection::vec((intents(), request), 1..5),
+    )
+        .prop_map(|(forward_ms, offers, commands)| Move {
+            forward_ms,
+            offers,
+            commands,
+        })
+}
+
+fn offers() -> impl Strategy<Value = OfferPlan> {
+    (0..4_u8, 1..4_u32, any::<bool>()).prop_map(|(worker, slots, has_label)| OfferPlan {
+        worker,
+        slots,
+        has_label,
+    })
+}
+
+fn intents() -> impl Strategy<Value = Intent> {
+    prop_oneof![
+        12 => on_runs(),
+        14 => on_tasks(),
+        4 => on_workers(),
+        3 => on_registries(),
+        10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
+    ]
+}
+
+fn on_runs() -> impl Strategy<Value = Intent> {
+    let few = || prop::option::weighted(0.3, 0..3_u8);
+    prop_oneof![
+        5 => (0..7_u8, few(), few())
+            .prop_map(|(workflow, key, id)| Intent::Start { workflow, key, id }),
+        5 => (0..10_u8, 0..3_u8, few())
+            .prop_map(|(run, kind, id)| Intent::Signal { run, kind, id }),
+        1 => (0..10_u8).prop_map(|run| Intent::Cancel { run }),
+        3 => (any::<u8>(), any::<bool>(), prop::bool::weighted(0.1))
+            .prop_map(|(pick, is_valid, is_stale)| Intent::Decide { pick, is_valid, is_stale }),
+    ]
+}
+
+fn on_tasks() -> impl Strategy<Value = Intent> {
+    prop_oneof![
+        6 => (any::<u8>(), 0..5_u8)
+            .prop_map(|(token, outcome)| Intent::Complete { token, outcome }),
+        3 => (any::<u8>(), 0..3_u8).prop_map(|(token, kind)| Intent::Fail { token, kind }),
+        1 => (any::<u8>(), 0..3_000_u64)
+            .prop_map(|(token, extend_ms)| Intent::Touch { token, extend_ms }),
+        1 => any::<u8>().prop_map(|action_run| Intent::Forge { action_run }),
+        5 => (0..3_u8).prop_map(|action| Intent::Assign { action }),
+    ]
+}
+
+fn on_workers() -> impl Strategy<Value = Intent> {
+    (0..8_u8, 0..4_u8, 1..3_u8).prop_map(|(choice, worker, incarnation)| match choice {
+        0..3 => Intent::Worker {
+            worker,
+            incarnation,
+        },
+        3 | 4 => Intent::Heartbeat {
+            worker,
+            incarnation,
+        },
+        5 => Intent::Drain { worker },
+        6 => Intent::Deregister {
+            worker,
+            incarnation,
+        },
+        _ => Intent::Release {
+            worker,
+            incarnation,
+        },
+    })
+}
+
+fn on_registries() -> impl Strategy<Value = Intent> {
+    let invoke = (0..4_u8, any::<u8>(), 0..300_u64, any::<bool>(), 0..5_u8);
+    prop_oneof![
+        5 => invoke.prop_map(|(action, priority, delay_ms, has_label, key)| Intent::Invoke {
+            action,
+            priority,
+            delay_ms: delay_ms.saturating_sub(150),
+            has_label,
+            key: (key < 2).then_some(key),
+        }),
+        1 => (0..3_u8, 0..3_u32)
+            .prop_map(|(action, retries)| Intent::Register { action, retries }),
+        1 => (0..4_u8, any::<bool>())
+            .prop_map(|(action, is_enabled)| Intent::EnableAction { action, is_enabled }),
+        1 => (0..7_u8, any::<bool>())
+            .prop_map(|(workflow, is_enabled)| Intent::EnableWorkflow { workflow, is_enabled }),
+        1 => (0..3_u8, any::<bool>())
+            .prop_map(|(version, is_other)| Intent::Create { version, is_other }),
+        1 => (1..4_u8).prop_map(|action| Intent::DeleteAction { action }),
+        1 => Just(Intent::BeginTerm),
+        1 => Just(Intent::Sweep),
+        1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
+    ]
+}

@@ -1,0 +1,449 @@
+//! A replica that plays random moves: what they mean depends on the state that they meet.
+
+use super::moves::{Intent, Move, OfferPlan};
+use crate::invariants::rows;
+use crate::script::define;
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, SignalId,
+    SignalType, WorkerId, WorkflowName,
+};
+use flotilla_engine::json::Json;
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    ActionKind, ActivationState, DefinitionNumber, InputChecks, Process, ProcessKind, Runs,
+    TimerKey, TimerKind, Timers, WorkerKind,
+};
+use flotilla_engine::{
+    Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
+    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, Effect, Engine, Entry, FailKind,
+    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId,
+    Offer, RegisterAction, RegisterWorker, ReleaseWorker, RequestId, SetActionEnabled,
+    SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, TaskToken, TouchTask,
+    VersionChoice,
+};
+use std::collections::BTreeMap;
+
+const ACTIONS: [&str; 4] = ["a", "b", "c", "missing"];
+const WORKFLOWS: [&str; 7] = [
+    "work", "leaf", "checked", "parent", "rounds", "strict", "none",
+];
+const WORKERS: [&str; 4] = ["w0", "w1", "w2", "w3"];
+const SIGNALS: [&str; 3] = ["go", "tick", "other"];
+const OUTCOMES: [&str; 5] = [
+    "success",
+    "pending",
+    "failure",
+    "pending",
+    "execution_failure",
+];
+
+const DEFINITIONS: [&str; 6] = [
+    "define work 1\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
+     poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
+     ask: wait go timeout=500 -> success=nest timeout=nest\n \
+     nest: run @workflow/leaf:1 input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
+     -> success=flo.Completed failure=flo.Failed",
+    "define leaf 1 output={\"n\":\"$.input.n\"}\n \
+     start: run @b retry(2 constant 0) poll(1 constant 10) \
+     -> success=flo.Completed failure=flo.Failed",
+    "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
+     wait: wait go timeout=300 -> success=flo.Completed",
+    "define parent 1\n start: run @workflow/checked retry(3 exponential 50 within=400) \
+     -> success=again failure=again execution_failure=flo.Failed\n \
+     again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
+    "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
+    "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
+];
+
+pub(super) struct Player {
+    pub(super) engine: Engine,
+    pub(super) store: MemoryStore,
+    pub(super) raft_index: u64,
+    now_ms: u64,
+    tokens: Vec<TaskToken>,
+}
+
+impl Player {
+    /// A replica with workflows, actions and workers.
+    pub(super) fn new() -> Self {
+        let store = MemoryStore::default();
+        let mut player = Self {
+            engine: Engine::open(&store).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            now_ms: 0,
+            tokens: Vec::new(),
+        };
+        let definitions = DEFINITIONS.map(|text| create(text, "as written"));
+        let actions = [0, 1, 2].map(|action| Intent::Register { action, retries: 1 });
+        let workers = [0, 1, 2].map(|worker| Intent::Worker {
+            worker,
+            incarnation: 1,
+        });
+        let intents = actions.into_iter().chain(workers);
+        let others: Vec<Body> = intents.map(|intent| player.body(&intent)).collect();
+        let commands = definitions.into_iter().chain(others).map(command);
+        let entry = Entry {
+            stamp: player.stamp(),
+            offers: Vec::new(),
+            commands: commands.collect(),
+        };
+        player.play(&entry);
+        player
+    }
+
+    /// The entry that a move stands for now.
+    pub(super) fn entry(&mut self, one: &Move) -> Entry {
+        self.now_ms += one.forward_ms;
+        let commands = one.commands.iter().map(|(intent, request)| Command {
+            request_id: request.map(|request| RequestId(u128::from(request))),
+            ..command(self.body(intent))
+        });
+        Entry {
+            stamp: self.stamp(),
+            commands: commands.collect(),
+            offers: (0..)
+                .zip(&one.offers)
+                .map(|(poll, plan)| offer(poll, plan))
+                .collect(),
+        }
+    }
+
+    /// Applies and writes an entry.
+    pub(super) fn play(&mut self, entry: &Entry) -> Applied {
+        self.raft_index += 1;
+        let applied = self
+            .engine
+            .apply(&self.store, self.raft_index, entry)
+            .expect("memory does not fail");
+        self.store.write(&applied.writes);
+        for effect in &applied.effects {
+            if let Effect::DeliverTask { assignment, .. } = effect {
+                self.tokens.push(assignment.token);
+            }
+        }
+        applied
+    }
+
+    /// Forgets all caches.
+    pub(super) fn reopen(&mut self) {
+        self.engine = Engine::open(&self.store).expect("memory does not fail");
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            now_ms: self.now_ms,
+            seed: self.raft_index.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            node: NodeId(1),
+        }
+    }
+
+    fn body(&self, intent: &Intent) -> Body {
+        match intent {
+            Intent::Create { .. }
+            | Intent::EnableWorkflow { .. }
+            | Intent::Start { .. }
+            | Intent::Signal { .. }
+            | Intent::Cancel { .. }
+            | Intent::Decide { .. } => self.on_runs(intent),
+            Intent::Register { .. }
+            | Intent::DeleteAction { .. }
+            | Intent::EnableAction { .. }
+            | Intent::Invoke { .. }
+            | Intent::Assign { .. } => on_actions(intent),
+            Intent::Complete { .. }
+            | Intent::Fail { .. }
+            | Intent::Touch { .. }
+            | Intent::Forge { .. } => self.on_tasks(intent),
+            Intent::Worker { .. }
+            | Intent::Heartbeat { .. }
+            | Intent::Drain { .. }
+            | Intent::Deregister { .. }
+            | Intent::Release { .. } => on_workers(intent),
+            Intent::Fire { timer } => Body::FireTimer(FireTimer {
+                timer: self.timer(*timer),
+            }),
+            Intent::FireGone { run, due_ms } => Body::FireTimer(FireTimer {
+                timer: step_wake(u64::from(*run), *due_ms),
+            }),
+            Intent::BeginTerm => Body::BeginTerm(BeginTerm {}),
+            Intent::Sweep => Body::SweepRequests(SweepRequests {}),
+        }
+    }
+
+    fn on_runs(&self, intent: &Intent) -> Body {
+        match intent {
+            Intent::Create { version, is_other } => {
+                let target = if *is_other {
+                    "flo.Failed"
+                } else {
+                    "flo.Completed"
+                };
+                let text = format!("define leaf {version}\n start: run @b -> success={target}");
+                create(&text, "again")
+            }
+            Intent::EnableWorkflow {
+                workflow,
+                is_enabled,
+            } => Body::SetWorkflowEnabled(SetWorkflowEnabled {
+                workflow: workflow_name(*workflow),
+                is_enabled: *is_enabled,
+            }),
+            Intent::Start { workflow, key, id } => Body::StartRun(StartRun {
+                workflow: workflow_name(*workflow),
+                version: VersionChoice::Latest,
+                input: Json::from_checked(format!("{{\"n\":{workflow}}}")),
+                input_checked_for: Some(DefinitionNumber(3)),
+                idempotency_key: key
+                    .map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
+                run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
+            }),
+            Intent::Signal { run, kind, id } => Body::SignalRun(SignalRun {
+                run_id: run_id(*run),
+                signal_type: SignalType::new(pick(&SIGNALS, *kind)).expect("a type"),
+                payload: Json::from_checked("{\"s\":1}".to_owned()),
+                signal_id: id.map(|id| SignalId::new(format!("s{id}")).expect("an id")),
+            }),
+            Intent::Cancel { run } => Body::CancelRun(CancelRun {
+                run_id: run_id(*run),
+                reason: None,
+            }),
+            Intent::Decide {
+                pick,
+                is_valid,
+                is_stale,
+            } => self.decide(*pick, *is_valid, *is_stale),
+            other => panic!("{other:?} is about something else"),
+        }
+    }
+
+    fn decide(&self, pick: u8, is_valid: bool, is_stale: bool) -> Body {
+        let checks = rows::<InputChecks>(&self.store, &());
+        let position = usize::from(pick) % checks.len().max(1);
+        let check = checks.get(position).map(|(check, ())| *check);
+        let (parent, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
+        let run = crate::invariants::read::<Runs>(&self.store, &parent);
+        let active = run.as_ref().and_then(|run| run.activation(activation));
+        let definition = match active.map(|active| &active.state) {
+            Some(ActivationState::ChildInput { definition }) if !is_stale => *definition,
+            _ => DefinitionNumber(99),
+        };
+        Body::DecideChildInput(DecideChildInput {
+            parent,
+            activation,
+            definition,
+            verdict: if is_valid {
+                InputVerdict::Valid
+            } else {
+                let detail = "/n".to_owned();
+                InputVerdict::Invalid { detail }
+            },
+        })
+    }
+
+    fn on_tasks(&self, intent: &Intent) -> Body {
+        match intent {
+            Intent::Complete { token, outcome } => Body::CompleteTask(CompleteTask {
+                token: self.token(*token),
+                outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
+                output: Json::from_checked("{\"out\":1}".to_owned()),
+            }),
+            Intent::Fail { token, kind } => Body::FailTask(FailTask {
+                token: self.token(*token),
+                kind: [FailKind::Retry, FailKind::NoRetry, FailKind::NonRetryable]
+                    [usize::from(*kind)],
+                code: None,
+                message: "broken".to_owned(),
+                outcome: FailureOutcome::Failure,
+            }),
+            Intent::Touch { token, extend_ms } => Body::TouchTask(TouchTask {
+                token: self.token(*token),
+                extend_ms: *extend_ms,
+            }),
+            Intent::Forge { action_run } => Body::TouchTask(TouchTask {
+                token: TaskToken {
+                    action_run: ActionRunNumber(u64::from(*action_run) % 20),
+                    attempt: 1,
+                    secret: 0,
+                },
+                extend_ms: 1,
+            }),
+            other => panic!("{other:?} is about something else"),
+        }
+    }
+
+    /// One of the last tokens that were handed out: late ones among them.
+    fn token(&self, pick: u8) -> TaskToken {
+        let recent: Vec<&TaskToken> = self.tokens.iter().rev().take(8).collect();
+        let forged = TaskToken {
+            action_run: ActionRunNumber(1),
+            attempt: 1,
+            secret: 0,
+        };
+        let position = usize::from(pick) % recent.len().max(1);
+        recent.get(position).map_or(forged, |token| **token)
+    }
+
+    /// A timer that is set; mostly one that is due.
+    fn timer(&self, pick: u8) -> TimerKey {
+        let all = rows::<Timers>(&self.store, &());
+        let (due, later): (Vec<TimerKey>, Vec<TimerKey>) = all
+            .into_iter()
+            .map(|(timer, ())| timer)
+            .partition(|timer| timer.due_ms <= self.now_ms);
+        let choice = if due.is_empty() { later } else { due };
+        let position = usize::from(pick) % choice.len().max(1);
+        choice.get(position).copied().unwrap_or(step_wake(1, 1))
+    }
+}
+
+/// A command in the default namespace.
+pub(super) fn command(body: Body) -> Command {
+    Command::new(Namespace::default_namespace(), body)
+}
+
+fn create(text: &str, source: &str) -> Body {
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition: define(text),
+        source: source.to_owned(),
+        make_latest: false,
+    }))
+}
+
+fn on_actions(intent: &Intent) -> Body {
+    match intent {
+        Intent::Register { action, retries } => Body::RegisterAction(Box::new(RegisterAction {
+            name: action_name(*action),
+            kind: ActionKind::User,
+            module: None,
+            timeout_ms: 1_000,
+            max_retries: *retries,
+            retry_delay_ms: 100,
+            description: None,
+            is_only_if_missing: false,
+        })),
+        Intent::EnableAction { action, is_enabled } => Body::SetActionEnabled(SetActionEnabled {
+            name: action_name(*action),
+            is_enabled: *is_enabled,
+        }),
+        Intent::DeleteAction { action } => Body::DeleteAction(DeleteAction {
+            name: action_name(*action),
+        }),
+        Intent::Invoke {
+            action,
+            priority,
+            delay_ms,
+            has_label,
+            key,
+        } => Body::InvokeAction(InvokeAction {
+            name: action_name(*action),
+            input: Json::null(),
+            priority: *priority,
+            delay_ms: *delay_ms,
+            labels: labels(*has_label),
+            idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
+        }),
+        Intent::Assign { action } => Body::AssignTasks(AssignTasks {
+            action: action_name(*action),
+        }),
+        other => panic!("{other:?} is about something else"),
+    }
+}
+
+fn on_workers(intent: &Intent) -> Body {
+    match intent {
+        Intent::Worker {
+            worker,
+            incarnation,
+        } => Body::RegisterWorker(Box::new(RegisterWorker {
+            worker_id: worker_id(*worker),
+            incarnation: u64::from(*incarnation),
+            kind: WorkerKind::Action,
+            max_concurrency: 10,
+            processes: vec![Process {
+                name: "a".to_owned(),
+                kind: ProcessKind::Action,
+            }],
+            labels: BTreeMap::new(),
+            metadata: None,
+            machine_id: None,
+            node: None,
+        })),
+        Intent::Heartbeat {
+            worker,
+            incarnation,
+        } => Body::HeartbeatWorker(HeartbeatWorker {
+            worker_id: worker_id(*worker),
+            incarnation: u64::from(*incarnation),
+            load: 1,
+        }),
+        Intent::Drain { worker } => Body::DrainWorker(DrainWorker {
+            worker_id: worker_id(*worker),
+        }),
+        Intent::Deregister {
+            worker,
+            incarnation,
+        } => Body::DeregisterWorker(DeregisterWorker {
+            worker_id: worker_id(*worker),
+            incarnation: Some(u64::from(*incarnation)),
+        }),
+        Intent::Release {
+            worker,
+            incarnation,
+        } => Body::ReleaseWorker(ReleaseWorker {
+            worker_id: worker_id(*worker),
+            incarnation: u64::from(*incarnation),
+        }),
+        other => panic!("{other:?} is about something else"),
+    }
+}
+
+fn offer(poll: u64, plan: &OfferPlan) -> Offer {
+    Offer {
+        namespace: Namespace::default_namespace(),
+        worker: worker_id(plan.worker),
+        poll,
+        actions: [0, 1, 2].map(action_name).to_vec(),
+        labels: labels(plan.has_label),
+        slots: plan.slots,
+    }
+}
+
+fn labels(has_label: bool) -> BTreeMap<String, String> {
+    let label = ("gpu".to_owned(), "yes".to_owned());
+    has_label.then_some(label).into_iter().collect()
+}
+
+/// The runs that the engine named, and those that callers did.
+fn run_id(pick: u8) -> RunId {
+    let text = match pick {
+        0..3 => format!("run-{pick}"),
+        number => format!("wfrun-{}", number - 2),
+    };
+    RunId::new(text).expect("an id")
+}
+
+fn step_wake(subject: u64, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::StepWake,
+        due_ms,
+        subject,
+        detail: 1,
+    }
+}
+
+fn pick(names: &[&'static str], position: u8) -> &'static str {
+    names[usize::from(position) % names.len()]
+}
+
+fn action_name(position: u8) -> ActionName {
+    ActionName::new(pick(&ACTIONS, position)).expect("a name")
+}
+
+fn workflow_name(position: u8) -> WorkflowName {
+    WorkflowName::new(pick(&WORKFLOWS, position)).expect("a name")
+}
+
+fn worker_id(position: u8) -> WorkerId {
+    WorkerId::new(pick(&WORKERS, position)).expect("an id")
+}
