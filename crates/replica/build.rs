@@ -8,6 +8,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = root.join("flotilla/peer/v1/peer.proto");
     println!("cargo::rerun-if-changed={}", file.display());
     let descriptors = protox::compile([&file], [root])?;
-    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .bytes(".")
+        .compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `flo` as a client: one call, its JSON.
 
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
@@ -44,13 +44,19 @@ impl<'a> Client<'a> {
         objects.with_context(|| unexpected(arguments, &text))
     }
 
-    fn call(&self, arguments: &[&str]) -> Result<String> {
+    /// A call that prints JSON, to be started by the caller.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = flo::command(self.binary);
         command
             .args(["--endpoint", &self.endpoints, "--format", "json"])
             .args(arguments)
             .stdin(Stdio::null());
-        let output = command.output().context("expected `flo` to start")?;
+        command
+    }
+
+    fn call(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.command(arguments).output();
+        let output = output.context("expected `flo` to start")?;
         if !output.status.success() {
             bail!("`flo {}`: {}", arguments.join(" "), complaint(&output));
         }
@@ -80,7 +86,8 @@ pub(crate) fn number(object: &Value, field: &str) -> Result<u64> {
 /// If there is none.
 pub(crate) fn list<'a>(object: &'a Value, field: &str) -> Result<&'a [Value]> {
     let list = object[field].as_array();
-    list.map(Vec::as_slice).ok_or_else(|| missing(object, field))
+    list.map(Vec::as_slice)
+        .ok_or_else(|| missing(object, field))
 }
 
 fn missing(object: &Value, field: &str) -> anyhow::Error {

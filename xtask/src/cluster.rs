@@ -66,7 +66,7 @@ impl Cluster {
     }
 
     /// The ids of all nodes.
-    pub(crate) fn node_ids(&self) -> impl Iterator<Item = NodeId> {
+    pub(crate) fn node_ids(&self) -> impl Iterator<Item = NodeId> + Clone {
         self.nodes.iter().map(Node::id)
     }
 
@@ -174,8 +174,20 @@ impl Cluster {
     }
 }
 
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            // A node leaves nothing behind, so there is no need to ask it first. This fails only if
+            // it has ended.
+            let _ = node.kill();
+        }
+    }
+}
+
 /// The cluster as whoever answers sees it; nothing while nobody does.
 fn status(client: &Client<'_>) -> Option<Status> {
-    let object = client.object(&["cluster", "status"]).ok()?;
+    let object = client
+        .object(&["cluster", "status", "--timeout", "2s"])
+        .ok()?;
     Status::read(&object).ok()
 }

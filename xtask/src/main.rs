@@ -5,25 +5,44 @@
 
 mod cargo;
 mod child;
+mod client;
+mod cluster;
+mod demo;
+mod figures;
 mod fix;
 mod flo;
 mod install;
+mod interrupt;
 mod libclang;
+mod patience;
+mod process;
 mod project;
 mod requirements;
+mod sandbox;
+mod stages;
 mod subcommand;
+mod table;
 mod verify;
 
 use std::process::ExitCode;
 
 use child::ChildFailed;
+use interrupt::Interrupted;
 use subcommand::{Subcommand, UsageError};
 
 /// Every command, in the order in which the help lists them.
-const SUBCOMMANDS: &[Subcommand] = &[verify::SUBCOMMAND, fix::SUBCOMMAND];
+const SUBCOMMANDS: &[Subcommand] = &[
+    demo::SUBCOMMAND,
+    verify::SUBCOMMAND,
+    fix::SUBCOMMAND,
+    figures::SUBCOMMAND,
+];
 
 /// The exit code of a wrong call, as in the command line of `flo`.
 const EXIT_CODE_USAGE: u8 = 2;
+
+/// The exit code after Ctrl-C, as shells count it: 128 and the number of SIGINT.
+const EXIT_CODE_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os()
@@ -46,6 +65,9 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
     if error.is::<UsageError>() {
         return EXIT_CODE_USAGE;
+    }
+    if error.is::<Interrupted>() {
+        return EXIT_CODE_INTERRUPTED;
     }
     1
 }

@@ -34,11 +34,12 @@ pub(crate) fn wait_for<T>(
     }
 }
 
+/// Waits between two probes.
 #[allow(
     clippy::disallowed_methods,
     reason = "another process is asked, and it cannot wake us"
 )]
-fn pause() {
+pub(crate) fn pause() {
     thread::sleep(PROBE_INTERVAL);
 }
 

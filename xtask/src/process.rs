@@ -3,19 +3,22 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::interrupt::Interrupt;
-use crate::patience::wait_for;
+use crate::patience::{pause, wait_for};
 
 /// How long a process may take to end by itself.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// A running process. Dropping it kills it.
+/// How long one that is dropped may take.
+const DROP_LIMIT: Duration = Duration::from_secs(5);
+
+/// A running process. Dropping it ends it.
 pub(crate) struct Process {
     name: String,
     child: Child,
@@ -63,19 +66,31 @@ impl Process {
         Ok(())
     }
 
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Asks it to end: SIGTERM.
-    fn ask_to_stop(&self) {
+    fn ask_to_stop(&mut self) {
+        if !self.is_running() {
+            return;
+        }
         let id = i32::try_from(self.child.id()).expect("a process id is a positive i32");
-        // Fails only if it has ended already, and then there is nothing left to ask for.
+        // Fails only if it has ended in the meantime, and then there is nothing left to ask for.
         let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if it was reaped already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Asked first, because a worker that is killed leaves the programs behind that it runs.
+        self.ask_to_stop();
+        let asked_at = Instant::now();
+        while self.is_running() && asked_at.elapsed() < DROP_LIMIT {
+            pause();
+        }
+        // Fails only if it has ended.
+        let _ = self.kill();
     }
 }
 
@@ -88,7 +103,7 @@ pub(crate) fn stop_all<'a>(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let mut processes: Vec<&mut Process> = processes.into_iter().collect();
-    for process in &processes {
+    for process in &mut processes {
         process.ask_to_stop();
     }
     for process in &mut processes {
@@ -150,7 +165,9 @@ mod tests {
         let log = log();
         let mut process = shell("exit 3", log.path());
         process.child.wait().unwrap();
-        let error = stop_all([&mut process], &Interrupt::never()).unwrap_err().to_string();
+        let error = stop_all([&mut process], &Interrupt::never())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("expected sh to stop"), "{error}");
     }
 }

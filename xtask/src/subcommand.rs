@@ -71,7 +71,7 @@ fn overview(subcommands: &[Subcommand]) -> String {
     let mut text =
         String::from("The project's own commands.\n\nUsage: cargo xtask COMMAND\n\nCommands:\n");
     for subcommand in subcommands {
-        text.push_str(&format!("  {:<8}{}\n", subcommand.name, subcommand.summary));
+        text.push_str(&format!("  {:<9}{}\n", subcommand.name, subcommand.summary));
     }
     text.push_str("\nExamples:\n");
     for subcommand in subcommands {

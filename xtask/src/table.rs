@@ -91,9 +91,12 @@ impl Columns {
     }
 }
 
+/// Whether it fits into a column of numbers: `-` stands for a missing one.
 fn is_number(cell: &str) -> bool {
-    cell.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-'))
-        && cell.ends_with(|last: char| last.is_ascii_digit())
+    cell.is_empty()
+        || cell == "-"
+        || cell.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '-'))
+            && cell.ends_with(|last: char| last.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ pub mod v1 {
         clippy::all,
         clippy::allow_attributes_without_reason,
         clippy::too_many_lines,
-        missing_docs,
         reason = "generated code"
     )]
 

@@ -1,2 +1,46 @@
-//! The binary `flo`.
-fn main() {}
+//! The binary `flo`: a server, a client and a worker in one.
+//!
+//! [`arguments`] says what there is to say on a command line and [`commands`] does it, one file per
+//! verb. A verb gets a [`session`](session::Session): the cluster to call and the
+//! [`output`](output::Output) to print to. Replies become [`views`], whose fields are the published
+//! JSON; [`failure`] turns whatever goes wrong into one sentence and one exit code.
+
+mod arguments;
+mod commands;
+mod definition_source;
+mod failure;
+mod json_argument;
+mod key_value;
+mod logging;
+mod output;
+mod period;
+mod progress;
+mod session;
+mod shutdown;
+mod time;
+mod views;
+
+use crate::arguments::Arguments;
+use crate::failure::Failure;
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return arguments::refuse(&error),
+    };
+    let format = arguments.globals.format;
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(format),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::local("runtime", format!("expected threads, but {error}")))?;
+    runtime.block_on(commands::run(arguments))
+}

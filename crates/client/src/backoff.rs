@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 const DELAY_MIN: Duration = Duration::from_millis(50);
-const DELAY_MAX: Duration = Duration::from_secs(1);
+const DELAY_MAX: Duration = Duration::from_millis(400);
 
 /// Grows with each delay that is taken from it.
 ///

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::failure::Failure;
+use crate::failure::{Blame, Failure};
 use crate::nodes::Picked;
 use crate::retry::{Intent, Retry};
 use tokio::time::{sleep, timeout_at};
@@ -72,7 +72,10 @@ impl Client {
             let Picked { position, channel } = self.nodes().pick();
             let answer = timeout_at(retry.deadline(), send(channel)).await;
             let status = match answer {
-                Err(_elapsed) => return Err(retry.timed_out()),
+                Err(_elapsed) => {
+                    self.nodes().mark_not_serving(position);
+                    return Err(retry.timed_out());
+                }
                 Ok(Ok(response)) => {
                     self.nodes().mark_served(position);
                     self.nodes().learn_leader(response.metadata());
@@ -83,19 +86,26 @@ impl Client {
                 }
                 Ok(Err(status)) => status,
             };
-            let failure = self.note_failure(position, &status);
+            let failure = self.note_status(position, &status);
             tracing::debug!(error = %failure.error, verdict = ?failure.verdict, "a call failed");
             sleep(retry.after(failure, self.nodes().count())?).await;
         }
     }
 
     /// Judges a failed attempt, and remembers what it says about the nodes.
-    pub(crate) fn note_failure(&self, position: usize, status: &Status) -> Failure {
+    pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
         let failure = Failure::from_status(status);
-        if failure.is_about_node() {
-            self.nodes().mark_failed(position);
-        }
+        self.note_failure(position, &failure);
         self.nodes().learn_leader(status.metadata());
         failure
+    }
+
+    /// Remembers what a failed attempt says about the node.
+    pub(crate) fn note_failure(&self, position: usize, failure: &Failure) {
+        match failure.blame {
+            Blame::Connection => self.nodes().mark_unreachable(position),
+            Blame::Node => self.nodes().mark_not_serving(position),
+            Blame::Nobody => {}
+        }
     }
 }

@@ -16,6 +16,19 @@ pub(crate) struct Failure {
     pub(crate) error: ClientError,
     /// What to do about it.
     pub(crate) verdict: Verdict,
+    /// Whose fault it is.
+    pub(crate) blame: Blame,
+}
+
+/// Whose fault a failed attempt is: what it says about the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// The way to the node, or the node as a whole.
+    Connection,
+    /// The node is there, but does not serve at this time.
+    Node,
+    /// The request, or the cluster as a whole: another node would say the same.
+    Nobody,
 }
 
 /// Whether an attempt can be repeated.
@@ -47,28 +60,51 @@ impl Failure {
     /// Reads a status; one that was made on this side, by the transport, has a source.
     pub(crate) fn from_status(status: &Status) -> Self {
         let error = ClientError::from_status(status);
-        let verdict = if status.source().is_some() {
-            transport_verdict(status)
-        } else {
-            server_verdict(status, &error)
-        };
-        if verdict
-            == (Verdict::Again {
-                trace: Trace::Unsent,
-                delay: None,
-            })
-        {
+        if status.source().is_none() {
+            let verdict = server_verdict(status, &error);
             return Self {
-                error: cannot_connect(status),
+                error,
                 verdict,
+                blame: server_blame(verdict),
             };
         }
-        Self { error, verdict }
+        let verdict = transport_verdict(status);
+        let error = match verdict {
+            Verdict::Again {
+                trace: Trace::Unsent,
+                ..
+            } => cannot_connect(status),
+            _ => error,
+        };
+        let blame = match verdict {
+            Verdict::Again { .. } => Blame::Connection,
+            Verdict::Final => Blame::Node,
+        };
+        Self {
+            error,
+            verdict,
+            blame,
+        }
     }
 
-    /// Whether another node may do better: not when the cluster as a whole asks to wait.
-    pub(crate) fn is_about_node(&self) -> bool {
-        matches!(self.verdict, Verdict::Again { delay: None, .. })
+    /// A stream that did not begin, or that ended without an error and too early.
+    pub(crate) fn stream_lost(message: impl Into<String>) -> Self {
+        Self {
+            error: ClientError::new(ErrorKind::Retryable, "stream_lost", message),
+            verdict: Verdict::Again {
+                trace: Trace::Unknown,
+                delay: None,
+            },
+            blame: Blame::Node,
+        }
+    }
+}
+
+fn server_blame(verdict: Verdict) -> Blame {
+    match verdict {
+        Verdict::Again { delay: None, .. } => Blame::Node,
+        // A cluster that asks to wait asks it for all its nodes.
+        Verdict::Again { delay: Some(_), .. } | Verdict::Final => Blame::Nobody,
     }
 }
 

@@ -11,7 +11,7 @@ use tonic::transport::{Channel, Endpoint};
 /// The metadata in which a reply names the leader's client endpoint.
 pub(crate) const LEADER: &str = "flo-leader";
 
-/// How long a node that failed is left alone while another can be asked.
+/// How long a node that could not be reached is left alone while another can be asked.
 const AVOIDED_FOR: Duration = Duration::from_millis(500);
 /// Leaders are learnt up to this many nodes in all.
 const NODES_MAX: usize = 64;
@@ -79,7 +79,7 @@ impl Nodes {
         self.lock().nodes.len()
     }
 
-    /// The leader if it is known and did not just fail, else the next node in turn.
+    /// The leader if it is known and was not just found unreachable, else the next node in turn.
     pub(crate) fn pick(&self) -> Picked {
         let now = Instant::now();
         let list = self.lock();
@@ -100,12 +100,17 @@ impl Nodes {
         }
     }
 
-    /// Remembers that a node did not serve a call.
-    pub(crate) fn mark_failed(&self, position: usize) {
+    /// Remembers that a node could not be reached: it is avoided for a while.
+    pub(crate) fn mark_unreachable(&self, position: usize) {
         let mut list = self.lock();
         list.nodes[position].avoided_until = Some(Instant::now() + AVOIDED_FOR);
-        list.next = (position + 1) % list.nodes.len();
-        list.leader = list.leader.filter(|leader| *leader != position);
+        list.pass_over(position);
+    }
+
+    /// Remembers that a node is there but did not serve: another one is next. It is not avoided,
+    /// since it may become the leader at any time.
+    pub(crate) fn mark_not_serving(&self, position: usize) {
+        self.lock().pass_over(position);
     }
 
     /// Remembers that a node served a call.
@@ -151,6 +156,11 @@ impl List {
         });
         Ok(self.nodes.len() - 1)
     }
+
+    fn pass_over(&mut self, position: usize) {
+        self.next = (position + 1) % self.nodes.len();
+        self.leader = self.leader.filter(|leader| *leader != position);
+    }
 }
 
 fn channel(address: &str, connect_timeout: Duration) -> Result<Channel, ClientError> {
@@ -194,22 +204,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_failed_waits_until_the_others_failed_too() {
+    async fn an_unreachable_node_waits_until_the_others_are_unreachable_too() {
         let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
         assert_eq!(nodes.pick().position, 0);
-        nodes.mark_failed(0);
+        nodes.mark_unreachable(0);
         assert_eq!(nodes.pick().position, 1);
         tokio::time::advance(AVOIDED_FOR / 2).await;
-        nodes.mark_failed(1);
+        nodes.mark_unreachable(1);
         assert_eq!(nodes.pick().position, 0, "it failed the longest time ago");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_leader_is_asked_first_unless_it_just_failed() {
+    async fn the_leader_is_asked_first_unless_it_is_unreachable() {
         let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
         nodes.learn_leader(&leader_is("c:1"));
         assert_eq!(nodes.pick().position, 2);
-        nodes.mark_failed(2);
+        nodes.mark_unreachable(2);
         nodes.learn_leader(&leader_is("c:1"));
         assert_eq!(
             nodes.pick().position,
@@ -218,6 +228,15 @@ mod tests {
         );
         tokio::time::advance(AVOIDED_FOR).await;
         assert_eq!(nodes.pick().position, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_did_not_serve_may_be_the_leader_a_moment_later() {
+        let nodes = nodes(&["a:1", "b:1"]).expect("well-formed");
+        nodes.mark_not_serving(0);
+        assert_eq!(nodes.pick().position, 1);
+        nodes.learn_leader(&leader_is("a:1"));
+        assert_eq!(nodes.pick().position, 0);
     }
 
     #[tokio::test]

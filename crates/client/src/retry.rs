@@ -130,6 +130,7 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Blame;
 
     fn retry(intent: Intent) -> Retry {
         Retry::new(Bounds {
@@ -143,6 +144,7 @@ mod tests {
         Failure {
             error: ClientError::new(ErrorKind::Retryable, "no_leader", "expected a leader"),
             verdict: Verdict::Again { trace, delay: None },
+            blame: Blame::Nobody,
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::backoff::Backoff;
 use crate::call::{Opened, REPLY_BYTES_MAX};
 use crate::client::Client;
-use crate::error::{ClientError, ErrorKind};
-use crate::failure::Verdict;
+use crate::error::ClientError;
+use crate::failure::{Failure, Verdict};
 use crate::requests::Prepare;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
@@ -78,29 +78,26 @@ impl Watch {
             return Ok(None);
         }
         loop {
-            let stream = self.stream().await?;
-            match stream.answer.message().await {
+            let Opened { position, answer } = self.stream().await?;
+            let position = *position;
+            let failure = match answer.message().await {
                 Ok(Some(response)) => {
                     self.progressed = Instant::now();
                     self.backoff.reset();
                     if let Some(update) = response.update.and_then(|update| self.admit(update)) {
                         return Ok(Some(update));
                     }
+                    continue;
                 }
                 Ok(None) => {
                     let message = "expected the run's end, but the stream ended before it";
-                    let error = ClientError::new(ErrorKind::Retryable, "stream_ended", message);
-                    self.lose(error).await?;
+                    let failure = Failure::stream_lost(message);
+                    self.client.note_failure(position, &failure);
+                    failure
                 }
-                Err(status) => {
-                    let position = stream.position;
-                    let failure = self.client.note_failure(position, &status);
-                    if failure.verdict == Verdict::Final {
-                        return Err(failure.error);
-                    }
-                    self.lose(failure.error).await?;
-                }
-            }
+                Err(status) => self.client.note_status(position, &status),
+            };
+            self.lose(failure).await?;
         }
     }
 
@@ -147,11 +144,12 @@ impl Watch {
         Ok(self.stream.insert(stream))
     }
 
-    /// Waits before the stream is opened again.
-    async fn lose(&mut self, error: ClientError) -> Result<(), ClientError> {
+    /// Waits before the stream is opened again, unless that would be pointless.
+    async fn lose(&mut self, failure: Failure) -> Result<(), ClientError> {
         self.stream = None;
-        if self.progressed.elapsed() >= self.client.timeout() {
-            return Err(error);
+        let is_late = self.progressed.elapsed() >= self.client.timeout();
+        if is_late || failure.verdict == Verdict::Final {
+            return Err(failure.error);
         }
         sleep(self.backoff.next_delay()).await;
         Ok(())

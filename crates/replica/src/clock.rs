@@ -1,8 +1,8 @@
 //! The clocks of a node, and the time that its entries carry (design rule 1).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 /// The clocks of a machine.
@@ -22,13 +22,17 @@ pub struct SystemClock {
 
 impl Default for SystemClock {
     fn default() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
 impl Clock for SystemClock {
     fn wall_ms(&self) -> u64 {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
@@ -68,7 +72,11 @@ struct Mark {
 
 impl StampClock {
     pub(crate) fn new(clock: Arc<dyn Clock>, node_id: u64) -> Self {
-        Self { clock, node_id, state: Mutex::default() }
+        Self {
+            clock,
+            node_id,
+            state: Mutex::default(),
+        }
     }
 
     /// This machine's wall clock, for peers to hear.
@@ -81,14 +89,23 @@ impl StampClock {
         let monotonic_ms = self.clock.monotonic_ms();
         let mut state = self.state();
         if state.last.is_none_or(|last| last.ms < now_ms) {
-            state.last = Some(Mark { ms: now_ms, monotonic_ms });
+            state.last = Some(Mark {
+                ms: now_ms,
+                monotonic_ms,
+            });
         }
     }
 
     /// Takes note of a peer's wall clock.
     pub(crate) fn hear(&self, peer: u64, wall_ms: u64) {
         let monotonic_ms = self.clock.monotonic_ms();
-        self.state().peers.insert(peer, Mark { ms: wall_ms, monotonic_ms });
+        self.state().peers.insert(
+            peer,
+            Mark {
+                ms: wall_ms,
+                monotonic_ms,
+            },
+        );
     }
 
     /// The time for the next entry, given who votes.

@@ -80,6 +80,8 @@ impl Core {
     /// The index of the own last snapshot.
     pub(crate) fn snapshot_index(&self) -> Option<u64> {
         let captured = self.store.captured()?;
-        crate::state::rows::progress(captured.as_ref()).ok()?.index()
+        crate::state::rows::progress(captured.as_ref())
+            .ok()?
+            .index()
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::network::transport::{GrpcTransport, Transport};
+use crate::storage::{RocksStorage, Storage};
 use flotilla_engine::Offer;
 use std::sync::Arc;
 
@@ -40,9 +41,7 @@ impl Default for Hooks {
             offers: Arc::new(NoOffers),
             clock: Arc::new(SystemClock::default()),
             transport: Arc::new(GrpcTransport),
-            storage: Arc::new(crate::storage::RocksStorage),
+            storage: Arc::new(RocksStorage),
         }
     }
 }
-
-pub use crate::storage::Storage;

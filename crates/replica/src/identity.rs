@@ -23,10 +23,15 @@ pub(crate) fn establish(
         directory: config.data_directory.clone(),
         error: LogOpenError::Device(error),
     };
-    let state_error =
-        |error: RowError| StartError::State { directory: config.data_directory.clone(), error };
+    let state_error = |error: RowError| StartError::State {
+        directory: config.data_directory.clone(),
+        error,
+    };
     let in_log = device.facts().map_err(log_error)?.remove(&Fact::Identity);
-    let in_log = in_log.map(|bytes| rows::decode_identity(&bytes)).transpose().map_err(state_error)?;
+    let in_log = in_log
+        .map(|bytes| rows::decode_identity(&bytes))
+        .transpose()
+        .map_err(state_error)?;
     let reader = store.reader();
     let in_state = rows::identity(reader.as_ref()).map_err(state_error)?;
     if let Some(divergence) = rows::divergence(reader.as_ref()).map_err(state_error)? {
@@ -34,7 +39,10 @@ pub(crate) fn establish(
     }
     let identity = match (in_log, in_state) {
         (Some(log), Some(state)) if log != state => {
-            let text = format!("the log is of node {}, the state of {}", log.node_id, state.node_id);
+            let text = format!(
+                "the log is of node {}, the state of {}",
+                log.node_id, state.node_id
+            );
             return Err(StartError::Mixed(text));
         }
         (None, Some(_)) => {
@@ -42,15 +50,26 @@ pub(crate) fn establish(
             return Err(StartError::Mixed(text.to_owned()));
         }
         (Some(identity), _) => identity,
-        (None, None) => Identity { node_id: config.node_id.0, incarnation: rand::random() },
+        (None, None) => Identity {
+            node_id: config.node_id.0,
+            incarnation: rand::random(),
+        },
     };
     if identity.node_id != config.node_id.0 {
         let found = NodeId(identity.node_id);
-        return Err(StartError::OtherNode { expected: config.node_id, found });
+        return Err(StartError::OtherNode {
+            expected: config.node_id,
+            found,
+        });
     }
     let bytes = rows::encode_identity(&identity);
-    let set = Operation::Set { fact: Fact::Identity, bytes };
-    device.write(&[set], Durability::Synced).map_err(log_error)?;
+    let set = Operation::Set {
+        fact: Fact::Identity,
+        bytes,
+    };
+    device
+        .write(&[set], Durability::Synced)
+        .map_err(log_error)?;
     let mut writes = Writes::new();
     rows::put_identity(&mut writes, &identity);
     let written = store.write(&writes).and_then(|()| store.flush());
@@ -73,9 +92,9 @@ pub(crate) fn check_together(
         return Err(StartError::Mixed(text));
     }
     let covered = match store.captured() {
-        Some(capture) => {
-            rows::progress(capture.as_ref()).map_err(|error| mixed(&error))?.index()
-        }
+        Some(capture) => rows::progress(capture.as_ref())
+            .map_err(|error| mixed(&error))?
+            .index(),
         None => None,
     };
     if purged.is_some() && covered < purged {

@@ -37,9 +37,7 @@ pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
 pub use fatal::FatalError;
 pub use hooks::{Hooks, NoOffers, OfferSource};
-pub use log::device::{
-    DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor,
-};
+pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 pub use log::record::RecordError;
 pub use log::store::LogOpenError;
 pub use network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};

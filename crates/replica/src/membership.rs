@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A member, as the log of its cluster knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub(crate) struct Member {
     /// Which cluster: fixed by the entry that founds it, since that entry lists the members.
-    pub cluster_id: String,
+    pub(crate) cluster_id: String,
     /// Where its peers reach it.
-    pub peer_address: String,
+    pub(crate) peer_address: String,
     /// Where clients reach it.
-    pub client_address: String,
+    pub(crate) client_address: String,
     /// Which data directory: drawn when the directory was made, so that a member whose directory
     /// was wiped is not taken for the one that voted under its name.
-    pub incarnation: u64,
+    pub(crate) incarnation: u64,
 }
 
 pub(crate) type Membership = openraft::Membership<u64, Member>;
@@ -48,7 +48,10 @@ pub(crate) enum MembershipError {
 
 /// The bytes of a membership and of the log id that set it.
 pub(crate) fn encode_stored(stored: &StoredMembership) -> Vec<u8> {
-    let log_id = stored.log_id().as_ref().map(|log_id| (term_of(log_id), log_id.index()));
+    let log_id = stored
+        .log_id()
+        .as_ref()
+        .map(|log_id| (term_of(log_id), log_id.index()));
     encode(log_id, stored.membership())
 }
 
@@ -89,7 +92,10 @@ fn encode(log_id: Option<(u64, u64)>, membership: &Membership) -> Vec<u8> {
     codec::encode(&Versioned::V1(Record {
         log_id,
         voters: membership.get_joint_config().clone(),
-        members: membership.nodes().map(|(id, member)| (*id, member.clone())).collect(),
+        members: membership
+            .nodes()
+            .map(|(id, member)| (*id, member.clone()))
+            .collect(),
     }))
 }
 
@@ -140,6 +146,9 @@ mod tests {
             voters: vec![BTreeSet::from([1])],
             members: BTreeMap::new(),
         }));
-        assert!(matches!(decode_stored(&bytes), Err(MembershipError::Inconsistent(_))));
+        assert!(matches!(
+            decode_stored(&bytes),
+            Err(MembershipError::Inconsistent(_))
+        ));
     }
 }

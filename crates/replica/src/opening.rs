@@ -41,9 +41,14 @@ pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, Start
         .build()
         .map_err(StartError::Thread)?;
     let opened = runtime.spawn(open(config, hooks)).await;
-    let opened = opened.map_err(|error| StartError::Consensus(error.to_string())).flatten();
+    let opened = opened
+        .map_err(|error| StartError::Consensus(error.to_string()))
+        .flatten();
     match opened {
-        Ok(core) => Ok(Running { core, runtime: Some(runtime) }),
+        Ok(core) => Ok(Running {
+            core,
+            runtime: Some(runtime),
+        }),
         Err(error) => {
             runtime.shutdown_background();
             Err(error)
@@ -58,12 +63,17 @@ async fn open(config: Config, hooks: Hooks) -> Result<Arc<Core>, StartError> {
         return Err(StartError::NotListed(config.node_id));
     }
     let (core, rounds) = assemble(&config, &hooks).await?;
-    let handler = Arc::new(Handler { core: Arc::clone(&core) });
+    let handler = Arc::new(Handler {
+        core: Arc::clone(&core),
+    });
     hooks
         .transport
         .serve(config.peer_listen, handler, core.shutdown.clone())
         .await
-        .map_err(|error| StartError::Listen { address: config.peer_listen, error })?;
+        .map_err(|error| StartError::Listen {
+            address: config.peer_listen,
+            error,
+        })?;
     spawn_tasks(&core, &hooks, rounds);
     if formation::round(&core, &config.formation).await? == Round::Waiting {
         let waiting = Arc::clone(&core);
@@ -81,13 +91,24 @@ async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRoun
     let directory = &config.data_directory;
     let lock = lock(directory)?;
     let node_id = config.node_id.0;
-    let device = hooks.storage.open_log(directory).map_err(storage_error("log", directory))?;
-    let store = hooks.storage.open_state(directory).map_err(storage_error("state", directory))?;
+    let device = hooks
+        .storage
+        .open_log(directory)
+        .map_err(storage_error("log", directory))?;
+    let store = hooks
+        .storage
+        .open_state(directory)
+        .map_err(storage_error("state", directory))?;
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();
-    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe())
-        .map_err(|error| StartError::Log { directory: directory.clone(), error })?;
+    let log =
+        LogStore::open(node_id, device, outlets.state_durable.subscribe()).map_err(|error| {
+            StartError::Log {
+                directory: directory.clone(),
+                error,
+            }
+        })?;
     identity::check_together(log.purged(), store.as_ref())?;
     let machine = Machine::start(Applier {
         node_id,
@@ -105,7 +126,10 @@ async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRoun
     };
     let local = Arc::new(Local::new(name, clock));
     let links = Arc::new(Links::new(Arc::clone(&hooks.transport)));
-    let connections = Connections { local: Arc::clone(&local), links: Arc::clone(&links) };
+    let connections = Connections {
+        local: Arc::clone(&local),
+        links: Arc::clone(&links),
+    };
     let tuning = raft::config::config(&config.tuning)
         .map_err(|error| StartError::Tuning(error.to_string()))?;
     let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log.clone(), machine)
@@ -160,7 +184,10 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
     let progress = core.outlets.progress.subscribe();
     let leadership = core.leadership.clone();
     let local = Arc::clone(&core.local);
-    run(core, watch_leadership(core.raft.clone(), local, progress, leadership));
+    run(
+        core,
+        watch_leadership(core.raft.clone(), local, progress, leadership),
+    );
 }
 
 /// Runs a task until the replica ends.
@@ -176,7 +203,10 @@ fn run(core: &Core, task: impl Future<Output = ()> + Send + 'static) {
 
 /// Locks the data directory for this replica.
 fn lock(directory: &Path) -> Result<File, StartError> {
-    let unusable = |error| StartError::Directory { directory: directory.to_owned(), error };
+    let unusable = |error| StartError::Directory {
+        directory: directory.to_owned(),
+        error,
+    };
     std::fs::create_dir_all(directory).map_err(unusable)?;
     let file = File::create(directory.join("LOCK")).map_err(unusable)?;
     match file.try_lock() {
@@ -188,5 +218,9 @@ fn lock(directory: &Path) -> Result<File, StartError> {
 
 fn storage_error(part: &'static str, directory: &Path) -> impl FnOnce(StorageError) -> StartError {
     let directory = directory.to_owned();
-    move |error| StartError::Storage { part, directory, error }
+    move |error| StartError::Storage {
+        part,
+        directory,
+        error,
+    }
 }

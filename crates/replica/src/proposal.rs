@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What a normal entry of the log asks its replicas to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Proposal {
+pub(crate) enum Proposal {
     /// Commands for the engine.
     Commands(Commands),
     /// The replicas' own housekeeping.
@@ -28,7 +28,7 @@ impl fmt::Display for Proposal {
 /// An engine entry: its bytes, and its decoded form where that is at hand, so that the node which
 /// made it does not decode it again.
 #[derive(Clone)]
-pub struct Commands {
+pub(crate) struct Commands {
     bytes: Bytes,
     decoded: Option<Arc<Entry>>,
 }
@@ -36,19 +36,25 @@ pub struct Commands {
 impl Commands {
     /// Encodes an entry.
     #[must_use]
-    pub fn new(entry: Entry) -> Self {
-        Self { bytes: entry.encode().into(), decoded: Some(Arc::new(entry)) }
+    pub(crate) fn new(entry: Entry) -> Self {
+        Self {
+            bytes: entry.encode().into(),
+            decoded: Some(Arc::new(entry)),
+        }
     }
 
     /// An entry that another node encoded.
     #[must_use]
-    pub fn from_bytes(bytes: Bytes) -> Self {
-        Self { bytes, decoded: None }
+    pub(crate) fn from_bytes(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            decoded: None,
+        }
     }
 
     /// The encoded entry.
     #[must_use]
-    pub fn bytes(&self) -> &Bytes {
+    pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
@@ -56,7 +62,7 @@ impl Commands {
     ///
     /// # Errors
     /// [`DecodeError`] for bytes of a newer version: the process must end (design rule 12).
-    pub fn entry(&self) -> Result<Arc<Entry>, DecodeError> {
+    pub(crate) fn entry(&self) -> Result<Arc<Entry>, DecodeError> {
         match &self.decoded {
             Some(entry) => Ok(Arc::clone(entry)),
             None => Entry::decode(&self.bytes).map(Arc::new),
@@ -74,13 +80,16 @@ impl Eq for Commands {}
 
 impl fmt::Debug for Commands {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Commands").field("bytes", &self.bytes.len()).finish()
+        formatter
+            .debug_struct("Commands")
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 
 /// The replicas' own housekeeping, agreed through the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Control {
+pub(crate) enum Control {
     /// Entries up to this index may be deleted wherever an own snapshot covers them too.
     PurgeFloor {
         /// The last index that may go.
@@ -105,7 +114,7 @@ enum Versioned {
 impl Control {
     /// The persisted form.
     #[must_use]
-    pub fn encode(self) -> Vec<u8> {
+    pub(crate) fn encode(self) -> Vec<u8> {
         codec::encode(&Versioned::V1(self))
     }
 
@@ -113,7 +122,7 @@ impl Control {
     ///
     /// # Errors
     /// [`DecodeError`] for other bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Versioned::V1(control) = codec::decode(bytes)?;
         Ok(control)
     }
@@ -129,7 +138,11 @@ mod tests {
         let floor = Control::PurgeFloor { index: 300 };
         assert_eq!(floor.encode(), [1, 0, 0, 251, 44, 1]);
         assert_eq!(Control::decode(&floor.encode()).unwrap(), floor);
-        let report = Control::DigestReport { node: 2, index: 3, digest: 4 };
+        let report = Control::DigestReport {
+            node: 2,
+            index: 3,
+            digest: 4,
+        };
         assert_eq!(report.encode(), [1, 0, 1, 2, 3, 4]);
         assert_eq!(Control::decode(&report.encode()).unwrap(), report);
     }

@@ -67,10 +67,15 @@ impl ReadBarrier {
     /// The index up to which a linearizable read must have applied; `None` when this round failed.
     pub(crate) async fn index(&self, is_forwarded: bool) -> Result<Option<u64>, ReadError> {
         let (index, receiver) = oneshot::channel();
-        self.waiters.try_send(Waiter { index, is_forwarded }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => ReadError::Shutdown,
-        })?;
+        self.waiters
+            .try_send(Waiter {
+                index,
+                is_forwarded,
+            })
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => ReadError::Shutdown,
+            })?;
         receiver.await.map_err(|_| ReadError::Shutdown)
     }
 }
@@ -82,11 +87,14 @@ impl ReadRounds {
         let mut waiters = Vec::new();
         while self.waiters.recv_many(&mut waiters, WAITING_MAX).await > 0 {
             let round = round(&core);
-            let index = tokio::time::timeout(ROUND_TIMEOUT, round).await.ok().flatten();
+            let index = tokio::time::timeout(ROUND_TIMEOUT, round)
+                .await
+                .ok()
+                .flatten();
             for waiter in waiters.drain(..) {
                 let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
                 // A reader that went away no longer wants to know.
-                drop(waiter.index.send(index.map(|round| round.index)));
+                let _ = waiter.index.send(index.map(|round| round.index));
             }
         }
     }
@@ -103,9 +111,10 @@ async fn round(core: &Core) -> Option<Round> {
     let leadership = core.leadership.borrow().clone();
     if leadership.is_self {
         return match core.raft.get_read_linearizer(ReadPolicy::ReadIndex).await {
-            Ok(linearizer) => {
-                Some(Round { index: linearizer.read_log_id().index(), is_local: true })
-            }
+            Ok(linearizer) => Some(Round {
+                index: linearizer.read_log_id().index(),
+                is_local: true,
+            }),
             Err(RaftError::APIError(_) | RaftError::Fatal(_)) => None,
         };
     }
@@ -113,7 +122,10 @@ async fn round(core: &Core) -> Option<Round> {
     let link = core.links.forward(&leader.peer_address);
     let body = forward_request::Body::ReadIndex(ReadIndex {});
     match link.ask(body, Instant::now() + ROUND_TIMEOUT).await {
-        Ok(forward_response::Answer::ReadIndex(index)) => Some(Round { index, is_local: false }),
+        Ok(forward_response::Answer::ReadIndex(index)) => Some(Round {
+            index,
+            is_local: false,
+        }),
         Ok(_) | Err(ForwardError::NotSent | ForwardError::Lost) => None,
     }
 }
@@ -129,7 +141,9 @@ impl Core {
                 let mut progress = self.outlets.progress.subscribe();
                 let applied = progress.wait_for(|progress| progress.index() >= Some(index));
                 let applied = timeout_at(deadline, applied).await;
-                applied.map_err(|_| ReadError::NoLeader)?.map_err(|_| ReadError::Shutdown)?;
+                applied
+                    .map_err(|_| ReadError::NoLeader)?
+                    .map_err(|_| ReadError::Shutdown)?;
                 return Ok(());
             }
             if Instant::now() + PAUSE >= deadline {

@@ -1,8 +1,8 @@
 //! A replica: one member's part of one cluster.
 
+use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
-use crate::cluster::formation::Formation;
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
@@ -98,7 +98,9 @@ impl Replica {
     /// [`StartError`], with what to do about it.
     pub async fn start(config: Config, hooks: Hooks) -> Result<Self, StartError> {
         let running = opening::start(config, hooks).await?;
-        Ok(Self { running: Arc::new(running) })
+        Ok(Self {
+            running: Arc::new(running),
+        })
     }
 
     /// This member's id.
@@ -220,7 +222,12 @@ impl Replica {
     /// # Errors
     /// [`SubmitError::Shutdown`] when the replica has ended.
     pub async fn trigger_snapshot(&self) -> Result<(), SubmitError> {
-        self.core().raft.trigger().snapshot().await.map_err(|_| SubmitError::Shutdown)
+        self.core()
+            .raft
+            .trigger()
+            .snapshot()
+            .await
+            .map_err(|_| SubmitError::Shutdown)
     }
 
     /// The index that this node has applied last, and its digest after it.

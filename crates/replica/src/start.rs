@@ -140,10 +140,13 @@ impl StartError {
     pub fn hint(&self) -> String {
         match self {
             Self::Directory { .. } => "check the path and its permissions".to_owned(),
-            Self::InUse(_) => "stop the other process, or give this one its own --data-dir".to_owned(),
-            Self::Storage { error: StorageError::InUse, .. } => {
+            Self::InUse(_) => {
                 "stop the other process, or give this one its own --data-dir".to_owned()
             }
+            Self::Storage {
+                error: StorageError::InUse,
+                ..
+            } => "stop the other process, or give this one its own --data-dir".to_owned(),
             Self::Log { .. } | Self::State { .. } | Self::Storage { .. } | Self::Mixed(_) => {
                 format!("if other members are healthy, {REJOIN}; else restore a backup")
             }

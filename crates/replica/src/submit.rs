@@ -75,7 +75,10 @@ impl Core {
     ) -> Result<Replied, SubmitError> {
         let bytes = encoded_bytes(&command);
         if bytes > ENTRY_BYTES_MAX {
-            return Err(SubmitError::TooLarge { bytes, bytes_max: ENTRY_BYTES_MAX });
+            return Err(SubmitError::TooLarge {
+                bytes,
+                bytes_max: ENTRY_BYTES_MAX,
+            });
         }
         loop {
             self.check_serving()?;
@@ -109,8 +112,15 @@ impl Core {
     ) -> Attempt<Replied> {
         let ticket = Arc::<Ticket>::default();
         let (answer, receiver) = oneshot::channel();
-        let submission = Submission { command, bytes, ticket: Arc::clone(&ticket), answer };
-        let overloaded = SubmitError::Overloaded { retry_after_ms: RETRY_AFTER_MS };
+        let submission = Submission {
+            command,
+            bytes,
+            ticket: Arc::clone(&ticket),
+            answer,
+        };
+        let overloaded = SubmitError::Overloaded {
+            retry_after_ms: RETRY_AFTER_MS,
+        };
         if self.queue.push(submission).is_err() {
             return Attempt::Failed(overloaded);
         }
@@ -129,11 +139,19 @@ impl Core {
         command: &Command,
         deadline: Instant,
     ) -> Attempt<Replied> {
-        self.submit_counters.forwarded.fetch_add(1, Ordering::Relaxed);
+        self.submit_counters
+            .forwarded
+            .fetch_add(1, Ordering::Relaxed);
         let body = forward_request::Body::Command(command.encode().into());
-        match self.links.forward(&leader.peer_address).ask(body, deadline).await {
-            Ok(forward_response::Answer::Reply(bytes)) => codec::decode(&bytes)
-                .map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done),
+        match self
+            .links
+            .forward(&leader.peer_address)
+            .ask(body, deadline)
+            .await
+        {
+            Ok(forward_response::Answer::Reply(bytes)) => {
+                codec::decode(&bytes).map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done)
+            }
             Ok(forward_response::Answer::Overloaded(overloaded)) => {
                 let retry_after_ms = overloaded.retry_after_ms;
                 Attempt::Failed(SubmitError::Overloaded { retry_after_ms })
@@ -186,7 +204,12 @@ impl Core {
         deadline: Instant,
     ) -> Attempt<()> {
         let body = forward_request::Body::Control(control.encode().into());
-        match self.links.forward(&leader.peer_address).ask(body, deadline).await {
+        match self
+            .links
+            .forward(&leader.peer_address)
+            .ask(body, deadline)
+            .await
+        {
             Ok(forward_response::Answer::Done(_)) => Attempt::Done(()),
             Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
                 Attempt::NotLeader

@@ -23,7 +23,11 @@ impl View<'_> {
             let Some(read) = read.take() else { return };
             result = Some(rows::progress(rows).map(|progress| {
                 let index = progress.index().unwrap_or(0);
-                read(&View { rows, index, now_ms: progress.now_ms })
+                read(&View {
+                    rows,
+                    index,
+                    now_ms: progress.now_ms,
+                })
             }));
         });
         let result = result.expect("the store calls back before it returns");

@@ -115,7 +115,10 @@ mod tests {
             assert_eq!(configuration["peers"], self::configuration(1)["peers"]);
             let peers = configuration["peers"].as_array().unwrap();
             let own = format!("{id}={}", configuration["peer_listen"].as_str().unwrap());
-            assert!(peers.iter().any(|peer| peer.as_str() == Some(&own)), "{own}");
+            assert!(
+                peers.iter().any(|peer| peer.as_str() == Some(&own)),
+                "{own}"
+            );
         }
     }
 

@@ -69,7 +69,8 @@ mod tests {
     use super::*;
 
     fn status(digests: &[(u64, &str)]) -> Status {
-        let node = |(index, value): &(u64, &str)| json!({"digest": {"index": index, "value": value}});
+        let node =
+            |(index, value): &(u64, &str)| json!({"digest": {"index": index, "value": value}});
         let nodes: Vec<Value> = digests.iter().map(node).collect();
         Status::read(&json!({"leader": 2, "term": 5, "nodes": nodes})).unwrap()
     }

@@ -279,3 +279,121 @@ fn is_about_stream(error: &ClientError) -> bool {
     matches!(error.kind(), ErrorKind::Retryable | ErrorKind::Unknown)
         || error.code() == super::session::WORKER_NOT_FOUND
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::ActionResult;
+    use std::time::Duration;
+    use tokio::sync::oneshot;
+
+    /// Books on an open stream, all slots offered.
+    fn ledger(concurrency: usize) -> Ledger {
+        let mut ledger = Ledger::new(concurrency);
+        ledger.open(v1::WorkerHello::default());
+        ledger.next_message().expect("slots");
+        ledger
+    }
+
+    fn success() -> Report {
+        Report::of(Ok(ActionResult::success(1)))
+    }
+
+    /// What is sent next, in short.
+    fn next(ledger: &mut Ledger) -> String {
+        match ledger.next_message().and_then(|message| message.message) {
+            None => "nothing".to_owned(),
+            Some(Message::Hello(hello)) => format!("hello {:?}", hello.held_task_tokens),
+            Some(Message::Slots(slots)) => format!("slots {}", slots.tasks_total_max),
+            Some(Message::Completion(completion)) => {
+                format!("completion {}", completion.task_token)
+            }
+            Some(Message::Failure(failure)) => format!("failure {}", failure.task_token),
+            Some(Message::Touch(touch)) => format!("touch {}", touch.task_token),
+            Some(Message::Heartbeat(load)) => format!("heartbeat {}", load.current_load),
+        }
+    }
+
+    #[test]
+    fn a_slot_is_free_as_soon_as_the_handler_ends() {
+        let mut ledger = ledger(1);
+        assert!(ledger.receive("t1"));
+        assert_eq!(next(&mut ledger), "nothing", "the slot is taken");
+        ledger.report("t1".to_owned(), success());
+        assert_eq!(next(&mut ledger), "completion t1");
+        assert_eq!(next(&mut ledger), "slots 2");
+    }
+
+    #[test]
+    fn unanswered_reports_do_not_pile_up() {
+        let mut ledger = ledger(1);
+        for token in ["t1", "t2"] {
+            ledger.receive(token);
+            ledger.report(token.to_owned(), success());
+        }
+        assert_eq!(next(&mut ledger), "completion t1");
+        assert_eq!(next(&mut ledger), "completion t2");
+        assert_eq!(
+            next(&mut ledger),
+            "slots 2",
+            "two came, and no more are taken"
+        );
+        let answer = v1::MessageResult {
+            sequence: 3,
+            result: None,
+        };
+        assert_eq!(ledger.answer(answer), None);
+        assert_eq!(next(&mut ledger), "slots 3");
+    }
+
+    #[test]
+    fn what_was_not_answered_is_said_again_in_order_but_for_heartbeats() {
+        let mut ledger = ledger(3);
+        for token in ["t1", "t2", "t3"] {
+            ledger.receive(token);
+        }
+        ledger.report("t2".to_owned(), success());
+        ledger.heartbeat(2);
+        while ledger.next_message().is_some() {}
+        ledger.report("t1".to_owned(), success());
+
+        let hello = ledger.open(v1::WorkerHello::default());
+        let Some(Message::Hello(hello)) = hello.message else {
+            panic!("expected a hello")
+        };
+        assert_eq!(hello.held_task_tokens, ["t1", "t2", "t3"]);
+        assert_eq!(next(&mut ledger), "completion t2");
+        assert_eq!(next(&mut ledger), "completion t1");
+        assert_eq!(
+            next(&mut ledger),
+            "slots 2",
+            "none came on this stream, and one still runs"
+        );
+        assert_eq!(next(&mut ledger), "nothing");
+    }
+
+    #[test]
+    fn a_touch_that_nobody_waits_for_is_not_sent() {
+        let mut ledger = ledger(1);
+        let (answer, answered) = oneshot::channel();
+        let extend = Duration::from_secs(1);
+        ledger.touch(TouchOrder {
+            task_token: "t1".to_owned(),
+            extend,
+            answer,
+        });
+        drop(answered);
+        assert_eq!(next(&mut ledger), "nothing");
+    }
+
+    #[test]
+    fn a_worker_that_stops_takes_back_its_offer() {
+        let mut ledger = ledger(5);
+        ledger.receive("t1");
+        ledger.stop_taking();
+        assert_eq!(next(&mut ledger), "slots 1");
+        assert!(!ledger.is_settled());
+        ledger.forget("t1");
+        assert!(ledger.is_settled());
+    }
+}

@@ -2,8 +2,7 @@
 
 use crate::call::REPLY_BYTES_MAX;
 use crate::client::Client;
-use crate::error::{ClientError, ErrorKind};
-use crate::failure::{Failure, Trace, Verdict};
+use crate::failure::Failure;
 use crate::nodes::Picked;
 use flotilla_api::v1;
 use flotilla_api::v1::server_message::Message;
@@ -57,7 +56,7 @@ impl Link {
         };
         let (stream, first) = match timeout(OPEN_TIMEOUT, opening).await {
             Err(_elapsed) => return Err(lost(client, position, "it did not answer in time")),
-            Ok(Err(status)) => return Err(client.note_failure(position, &status)),
+            Ok(Err(status)) => return Err(client.note_status(position, &status)),
             Ok(Ok(opened)) => opened,
         };
         let Some(Message::HelloOk(hello_ok)) = first.and_then(|first| first.message) else {
@@ -84,20 +83,16 @@ impl Incoming {
                     message: Some(message),
                 })) => return Ok(message),
                 Ok(None) => return Err(lost(&self.client, self.position, "it ended the stream")),
-                Err(status) => return Err(self.client.note_failure(self.position, &status)),
+                Err(status) => return Err(self.client.note_status(self.position, &status)),
             }
         }
     }
 }
 
 fn lost(client: &Client, position: usize, what: &str) -> Failure {
-    client.nodes().mark_failed(position);
-    let message = format!("expected the leader to keep the worker's stream, but {what}");
-    Failure {
-        error: ClientError::new(ErrorKind::Retryable, "stream_lost", message),
-        verdict: Verdict::Again {
-            trace: Trace::Unknown,
-            delay: None,
-        },
-    }
+    let failure = Failure::stream_lost(format!(
+        "expected the leader to keep the worker's stream, but {what}"
+    ));
+    client.note_failure(position, &failure);
+    failure
 }

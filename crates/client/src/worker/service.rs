@@ -148,6 +148,10 @@ impl Service {
 
     /// One stream, from registration to its end.
     async fn session(&mut self, stop: &CancellationToken, backoff: &mut Backoff) -> SessionEnd {
+        if stop.is_cancelled() && !self.is_stopping() {
+            // The grace begins with the shutdown, not with the next stream.
+            self.stop_gracefully();
+        }
         let is_settled = self.ledger.is_settled();
         let connected = tokio::select! {
             connected = self.connect() => connected,

@@ -7,6 +7,7 @@ use crate::error::{ClientError, ErrorKind};
 use crate::failure::{Failure, Verdict};
 use flotilla_api::v1;
 use flotilla_api::v1::server_message::Message;
+use std::time::Duration;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +130,7 @@ impl Service {
 }
 
 /// Ticks at once, then at the interval; a tick that is late does not hurry the next.
-fn heartbeat(period: std::time::Duration) -> Interval {
+fn heartbeat(period: Duration) -> Interval {
     let mut heartbeat = interval(period);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat
@@ -137,5 +138,5 @@ fn heartbeat(period: std::time::Duration) -> Interval {
 
 /// Further away than any process lives.
 pub(super) fn never() -> Instant {
-    Instant::now() + std::time::Duration::from_secs(365 * 24 * 3600)
+    Instant::now() + Duration::from_secs(365 * 24 * 3600)
 }

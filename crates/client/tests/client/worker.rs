@@ -144,9 +144,7 @@ async fn a_handlers_error_keeps_its_kind() {
         match context.task_token() {
             "retry" => Err(HandlerError::retry("later").with_code("busy")),
             "no" => Err(HandlerError::no_retry("never").with_code("broken")),
-            _ => context
-                .json::<u32>()
-                .map(|number| ActionResult::success(number)),
+            _ => context.json::<u32>().map(ActionResult::success),
         }
     }));
     let mut stream = node.employ().await;

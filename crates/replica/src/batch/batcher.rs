@@ -54,17 +54,26 @@ impl Batcher {
     }
 
     async fn propose(&self, taken: Vec<Submission>, permit: OwnedSemaphorePermit) {
-        let (commands, senders): (Vec<_>, Senders) =
-            taken.into_iter().map(|submission| (submission.command, submission.answer)).unzip();
+        let (commands, senders): (Vec<_>, Senders) = taken
+            .into_iter()
+            .map(|submission| (submission.command, submission.answer))
+            .unzip();
         if !self.raft.is_leader() {
             refuse(senders);
             return;
         }
         self.counters.entries.fetch_add(1, Ordering::Relaxed);
-        self.counters.commands.fetch_add(commands.len() as u64, Ordering::Relaxed);
+        self.counters
+            .commands
+            .fetch_add(commands.len() as u64, Ordering::Relaxed);
         let proposal = Proposal::Commands(Commands::new(self.entry(commands)));
         let (responder, receiver) = Responder::complete_only();
-        if self.raft.client_write_ff(proposal, Some(responder)).await.is_err() {
+        if self
+            .raft
+            .client_write_ff(proposal, Some(responder))
+            .await
+            .is_err()
+        {
             // openraft has ended; whether it took the entry is not known.
             return;
         }
@@ -80,8 +89,16 @@ impl Batcher {
         offers.truncate(ENTRY_OFFERS_MAX);
         let membership = Arc::clone(&self.membership.borrow());
         let now_ms = self.clock.next(voters(membership.membership()));
-        let stamp = Stamp { now_ms, seed: rand::random(), node: NodeId(self.node_id) };
-        Entry { stamp, offers, commands }
+        let stamp = Stamp {
+            now_ms,
+            seed: rand::random(),
+            node: NodeId(self.node_id),
+        };
+        Entry {
+            stamp,
+            offers,
+            commands,
+        }
     }
 }
 
@@ -97,7 +114,11 @@ fn answer(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
     match result {
         Some(Ok(response)) => {
             let replies = response.data.replies;
-            assert_eq!(replies.len(), senders.len(), "the engine answers every command");
+            assert_eq!(
+                replies.len(),
+                senders.len(),
+                "the engine answers every command"
+            );
             for (sender, reply) in senders.into_iter().zip(replies) {
                 drop(sender.send(Answer::Done(reply)));
             }

@@ -45,7 +45,9 @@ impl Ticket {
     }
 
     fn change(&self, to: u8) -> bool {
-        self.0.compare_exchange(WAITING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.0
+            .compare_exchange(WAITING, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
     }
 }
 
@@ -77,7 +79,11 @@ struct Lanes {
 
 impl Queue {
     pub(crate) fn new(bounds: QueueBounds) -> Self {
-        Self { bounds, lanes: Mutex::default(), arrived: Notify::new() }
+        Self {
+            bounds,
+            lanes: Mutex::default(),
+            arrived: Notify::new(),
+        }
     }
 
     /// Takes a submission unless its class has no room.
@@ -86,12 +92,16 @@ impl Queue {
         let mut lanes = self.lanes();
         let bytes = lanes.bytes + submission.bytes;
         let (length, length_max, bytes_max) = match admission {
-            Admission::Intake => {
-                (lanes.intake.len(), self.bounds.intake_max, self.bounds.bytes_max / 2)
-            }
-            Admission::Progress => {
-                (lanes.progress.len(), self.bounds.progress_max, self.bounds.bytes_max)
-            }
+            Admission::Intake => (
+                lanes.intake.len(),
+                self.bounds.intake_max,
+                self.bounds.bytes_max / 2,
+            ),
+            Admission::Progress => (
+                lanes.progress.len(),
+                self.bounds.progress_max,
+                self.bounds.bytes_max,
+            ),
         };
         if length >= length_max || bytes > bytes_max {
             return Err(Full);
@@ -119,11 +129,15 @@ impl Queue {
         let mut taken = Vec::new();
         let mut bytes = 0;
         while taken.len() < ENTRY_COMMANDS_MAX {
-            let Some(next) = lanes.front().map(|next| next.bytes) else { break };
+            let Some(next) = lanes.front().map(|next| next.bytes) else {
+                break;
+            };
             if !taken.is_empty() && bytes + next > ENTRY_BYTES_MAX {
                 break;
             }
-            let submission = lanes.pop().expect("there is a front one, and the lanes are locked");
+            let submission = lanes
+                .pop()
+                .expect("there is a front one, and the lanes are locked");
             if submission.ticket.take() {
                 bytes += next;
                 taken.push(submission);
@@ -147,7 +161,10 @@ impl Lanes {
     }
 
     fn pop(&mut self) -> Option<Submission> {
-        let submission = self.progress.pop_front().or_else(|| self.intake.pop_front())?;
+        let submission = self
+            .progress
+            .pop_front()
+            .or_else(|| self.intake.pop_front())?;
         self.bytes -= submission.bytes;
         Some(submission)
     }
@@ -156,22 +173,26 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::{Body, SweepRequests};
-
-    // Which commands are of which class is the engine's to say; here any two will do.
-    fn command(admission: Admission) -> Command {
-        crate::testing::command(admission)
-    }
+    use crate::testing::command;
 
     fn queue() -> Queue {
-        Queue::new(QueueBounds { intake_max: 2, progress_max: 3, bytes_max: 1_000 })
+        Queue::new(QueueBounds {
+            intake_max: 2,
+            progress_max: 3,
+            bytes_max: 1_000,
+        })
     }
 
     fn push(queue: &Queue, admission: Admission, bytes: usize) -> Result<Arc<Ticket>, Full> {
         let ticket = Arc::<Ticket>::default();
         let (answer, _) = oneshot::channel();
         let command = command(admission);
-        queue.push(Submission { command, bytes, ticket: Arc::clone(&ticket), answer })?;
+        queue.push(Submission {
+            command,
+            bytes,
+            ticket: Arc::clone(&ticket),
+            answer,
+        })?;
         Ok(ticket)
     }
 
@@ -199,8 +220,11 @@ mod tests {
 
     #[test]
     fn an_entry_takes_open_work_first_and_no_more_than_its_bounds() {
-        let bounds =
-            QueueBounds { intake_max: 9, progress_max: 9_999, bytes_max: 4 * ENTRY_BYTES_MAX };
+        let bounds = QueueBounds {
+            intake_max: 9,
+            progress_max: 9_999,
+            bytes_max: 4 * ENTRY_BYTES_MAX,
+        };
         let queue = Queue::new(bounds);
         push(&queue, Admission::Intake, 1).unwrap();
         push(&queue, Admission::Progress, ENTRY_BYTES_MAX).unwrap();
@@ -222,11 +246,5 @@ mod tests {
         assert!(withdrawn.withdraw());
         assert_eq!(queue.take_entry().len(), 1);
         assert!(!kept.withdraw());
-    }
-
-    #[test]
-    fn the_class_of_a_command_is_the_engines_to_say() {
-        let sweep = Body::SweepRequests(SweepRequests::default());
-        assert_eq!(sweep.admission(), Admission::Progress);
     }
 }

@@ -19,8 +19,11 @@ pub(crate) async fn report_digests(core: Arc<Core>) {
     while checkpoints.changed().await.is_ok() {
         let Progress { log_id, digest, .. } = *checkpoints.borrow_and_update();
         let Some(log_id) = log_id else { continue };
-        let control =
-            Control::DigestReport { node: core.local.node_id, index: log_id.index(), digest };
+        let control = Control::DigestReport {
+            node: core.local.node_id,
+            index: log_id.index(),
+            digest,
+        };
         if let Err(error) = core.control(control, Instant::now() + REPORT_TIMEOUT).await {
             tracing::warn!(index = log_id.index(), %error, "a digest could not be reported");
         }

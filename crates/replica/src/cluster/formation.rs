@@ -71,7 +71,10 @@ pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, S
         core.admit();
         return Ok(Round::Settled);
     }
-    if let Some(known) = answers.iter().find(|answer| !answer.found.cluster_id.is_empty()) {
+    if let Some(known) = answers
+        .iter()
+        .find(|answer| !answer.found.cluster_id.is_empty())
+    {
         return enter(core, formation, &known.found);
     }
     match formation {
@@ -97,16 +100,30 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
         Formation::Join { seeds } => seeds.iter().map(|address| (None, address)).collect(),
     };
     let asked = targets.into_iter().map(|(expected, address)| async move {
-        let request = ProbeRequest { node_id: core.local.node_id };
+        let request = ProbeRequest {
+            node_id: core.local.node_id,
+        };
         let peer = core.links.calls(address);
-        let found = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await.ok()?.ok()?;
-        Some(Answered { expected, address: address.clone(), found })
+        let found = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request))
+            .await
+            .ok()?
+            .ok()?;
+        Some(Answered {
+            expected,
+            address: address.clone(),
+            found,
+        })
     });
     join_all(asked).await.into_iter().flatten().collect()
 }
 
 fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
-    for Answered { expected, address, found } in answers {
+    for Answered {
+        expected,
+        address,
+        found,
+    } in answers
+    {
         if let Some(expected) = expected
             && expected.0 != found.node_id
         {
@@ -138,12 +155,23 @@ fn check_cluster(own: Option<&str>, answers: &[Answered]) -> Result<(), StartErr
 fn enter(core: &Core, formation: &Formation, known: &ProbeResponse) -> Result<Round, StartError> {
     let node_id = NodeId(core.local.node_id);
     let cluster_id = known.cluster_id.clone();
-    let member = known.members.iter().find(|member| member.node_id == node_id.0);
+    let member = known
+        .members
+        .iter()
+        .find(|member| member.node_id == node_id.0);
     match (member, formation) {
         (Some(member), _) if member.incarnation == core.local.incarnation => {}
-        (Some(_), _) => return Err(StartError::WipedMember { node_id, cluster_id }),
+        (Some(_), _) => {
+            return Err(StartError::WipedMember {
+                node_id,
+                cluster_id,
+            });
+        }
         (None, Formation::Found { .. }) => {
-            return Err(StartError::NotAMember { node_id, cluster_id });
+            return Err(StartError::NotAMember {
+                node_id,
+                cluster_id,
+            });
         }
         (None, Formation::Join { .. }) => {}
     }
@@ -158,13 +186,19 @@ async fn found(
     peers: &BTreeMap<NodeId, String>,
     answers: &[Answered],
 ) -> Result<Round, StartError> {
-    let is_first = peers.first_key_value().is_some_and(|(first, _)| first.0 == core.local.node_id);
+    let is_first = peers
+        .first_key_value()
+        .is_some_and(|(first, _)| first.0 == core.local.node_id);
     let all_empty = answers.len() + 1 == peers.len() && answers.iter().all(|a| a.found.is_empty);
     if !is_first || !all_empty {
         return Ok(Round::Waiting);
     }
     let cluster_id = format!("{:032x}", rand::random::<u128>());
-    let founder = (core.local.node_id, &core.local.client_address, core.local.incarnation);
+    let founder = (
+        core.local.node_id,
+        &core.local.client_address,
+        core.local.incarnation,
+    );
     let others = answers.iter().map(|answer| {
         let found = &answer.found;
         (found.node_id, &found.client_address, found.incarnation)

@@ -42,7 +42,11 @@ pub(crate) async fn watch_leadership(
 ) {
     let mut metrics = raft.server_metrics();
     loop {
-        let seen = leadership_of(&metrics.borrow_watched(), &local, *progress.borrow_and_update());
+        let seen = leadership_of(
+            &metrics.borrow_watched(),
+            &local,
+            *progress.borrow_and_update(),
+        );
         let awaits_own_entry = seen.is_self && !seen.is_ready;
         leadership.send_if_modified(|known| {
             let is_new = *known != seen;
@@ -55,7 +59,10 @@ pub(crate) async fn watch_leadership(
         };
         if !changed {
             leadership.send_modify(|known| {
-                *known = Leadership { term: known.term, ..Leadership::default() };
+                *known = Leadership {
+                    term: known.term,
+                    ..Leadership::default()
+                };
             });
             return;
         }
@@ -72,13 +79,22 @@ fn leadership_of(
     let leader = metrics
         .current_leader
         .and_then(|node_id| leader_of(&metrics.membership_config, local, node_id));
-    let is_current = progress.log_id.is_some_and(|log_id| term_of(&log_id) == term);
-    Leadership { leader, term, is_self, is_ready: is_self && is_current }
+    let is_current = progress
+        .log_id
+        .is_some_and(|log_id| term_of(&log_id) == term);
+    Leadership {
+        leader,
+        term,
+        is_self,
+        is_ready: is_self && is_current,
+    }
 }
 
 fn leader_of(membership: &StoredMembership, local: &Local, node_id: u64) -> Option<Leader> {
     let member = membership.get_node(&node_id)?;
-    let heard = local.client_address_of(node_id).filter(|address| !address.is_empty());
+    let heard = local
+        .client_address_of(node_id)
+        .filter(|address| !address.is_empty());
     Some(Leader {
         node_id: NodeId(node_id),
         client_address: heard.unwrap_or_else(|| member.client_address.clone()),

@@ -29,7 +29,11 @@ pub(crate) async fn watch_recovery(core: Arc<Core>) {
         }
     };
     let mut progress = core.outlets.progress.subscribe();
-    if progress.wait_for(|progress| progress.index() >= Some(target)).await.is_ok() {
+    if progress
+        .wait_for(|progress| progress.index() >= Some(target))
+        .await
+        .is_ok()
+    {
         core.readable.send_replace(true);
     }
 }

@@ -6,9 +6,9 @@ use crate::network::convert;
 use crate::network::protocol::{StatusRequest, StatusResponse};
 use flotilla_engine::NodeId;
 use futures::future::join_all;
-use openraft::{Instant, ServerState};
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftMetrics;
+use openraft::{Instant, ServerState};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,14 +109,23 @@ impl fmt::Display for Role {
 
 /// Asks every member, and tells what is known without those that do not answer.
 pub(crate) async fn collect(core: &Core) -> Status {
-    let membership = Arc::clone(&core.raft.server_metrics().borrow_watched().membership_config);
+    let membership = Arc::clone(
+        &core
+            .raft
+            .server_metrics()
+            .borrow_watched()
+            .membership_config,
+    );
     let asked = membership.nodes().map(|(node_id, member)| async {
         let answer = ask(core, *node_id, &member.peer_address).await;
         (*node_id, answer)
     });
     let answers = join_all(asked).await;
     let known = || answers.iter().filter_map(|(_, answer)| answer.as_ref());
-    let last_log_index = known().map(|answer| answer.last_log_index).max().unwrap_or(0);
+    let last_log_index = known()
+        .map(|answer| answer.last_log_index)
+        .max()
+        .unwrap_or(0);
     Status {
         cluster_id: cluster_id(membership.membership()),
         leader: known()
@@ -138,8 +147,13 @@ async fn ask(core: &Core, node_id: u64, peer_address: &str) -> Option<StatusResp
         return Some(own(core));
     }
     let peer = core.links.calls(peer_address);
-    let request = StatusRequest { sender: Some(core.local.sender(node_id)) };
-    tokio::time::timeout(ANSWER_TIMEOUT, peer.status(request)).await.ok()?.ok()
+    let request = StatusRequest {
+        sender: Some(core.local.sender(node_id)),
+    };
+    tokio::time::timeout(ANSWER_TIMEOUT, peer.status(request))
+        .await
+        .ok()?
+        .ok()
 }
 
 fn node_status(
@@ -163,7 +177,9 @@ fn node_status(
         is_healthy: false,
         version: String::new(),
     };
-    let Some(answer) = answer else { return Some(base) };
+    let Some(answer) = answer else {
+        return Some(base);
+    };
     let digest = convert::digest_in(&answer.digest).ok();
     Some(NodeStatus {
         address: answer.client_address.clone(),
@@ -171,7 +187,10 @@ fn node_status(
         last_log_index: answer.last_log_index,
         applied_index: answer.applied_index,
         snapshot_index: answer.snapshot_index,
-        digest: digest.map(|value| DigestStatus { index: answer.applied_index, value }),
+        digest: digest.map(|value| DigestStatus {
+            index: answer.applied_index,
+            value,
+        }),
         lag: last_log_index.saturating_sub(answer.applied_index),
         is_healthy: !answer.is_diverged,
         version: answer.version.clone(),
@@ -206,7 +225,10 @@ fn is_leading(core: &Core, metrics: &RaftMetrics<crate::raft::types::TypeConfig>
     }
     let is_alone = voters(metrics.membership_config.membership()).len() == 1;
     let lease = core.tuning.election_max * 2;
-    is_alone || metrics.last_quorum_acked.is_some_and(|acked| acked.elapsed() < lease)
+    is_alone
+        || metrics
+            .last_quorum_acked
+            .is_some_and(|acked| acked.elapsed() < lease)
 }
 
 fn role_of(state: ServerState) -> Role {

@@ -28,14 +28,15 @@ pub(crate) async fn keep_up(core: Arc<Core>) {
 
 /// Makes a snapshot when the log has grown enough, or would take long to replay.
 async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
-    let Some(applied) = core.outlets.progress.borrow().index() else { return };
+    let Some(applied) = core.outlets.progress.borrow().index() else {
+        return;
+    };
     let covered = core.snapshot_index();
     if covered >= Some(applied) {
         return;
     }
     let bytes = covered.map_or_else(|| core.log.bytes(), |covered| core.log.bytes_after(covered));
-    let applying =
-        Duration::from_micros(core.outlets.counters.busy_micros.load(Ordering::Relaxed));
+    let applying = Duration::from_micros(core.outlets.counters.busy_micros.load(Ordering::Relaxed));
     let is_due = bytes > core.tuning.snapshot_log_bytes
         || applying.saturating_sub(*replay_base) > core.tuning.snapshot_replay;
     if is_due && core.raft.trigger().snapshot().await.is_ok() {
@@ -47,12 +48,18 @@ async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
 async fn consider_floor(core: &Core) {
     let Some(floor) = floor(core) else { return };
     let published = *core.outlets.purge_floor.borrow();
-    let freed = core.log.bytes_after(published).saturating_sub(core.log.bytes_after(floor));
+    let freed = core
+        .log
+        .bytes_after(published)
+        .saturating_sub(core.log.bytes_after(floor));
     if floor <= published || freed < FLOOR_BYTES_MIN.min(core.tuning.snapshot_log_bytes) {
         return;
     }
     let control = Control::PurgeFloor { index: floor };
-    if let Err(error) = core.control(control, Instant::now() + CONTROL_TIMEOUT).await {
+    if let Err(error) = core
+        .control(control, Instant::now() + CONTROL_TIMEOUT)
+        .await
+    {
         tracing::debug!(%error, "the purge floor was not published");
     }
 }
@@ -80,7 +87,9 @@ fn floor(core: &Core) -> Option<u64> {
 /// Deletes what is below the floor and covered by an own durable snapshot.
 async fn consider_purge(core: &Core) {
     let floor = *core.outlets.purge_floor.borrow();
-    let Some(covered) = core.snapshot_index() else { return };
+    let Some(covered) = core.snapshot_index() else {
+        return;
+    };
     let upto = floor.min(covered);
     let purged = core.log.purged().map(|log_id| log_id.index());
     if upto > 0 && purged < Some(upto) && core.raft.trigger().purge_log(upto).await.is_err() {

@@ -42,7 +42,9 @@ impl Meter {
 
     /// About how many bytes the records after `index` have.
     pub(crate) fn bytes_after(&self, index: u64) -> u64 {
-        let position = self.samples.partition_point(|(sampled, _)| *sampled <= index);
+        let position = self
+            .samples
+            .partition_point(|(sampled, _)| *sampled <= index);
         let before = position.checked_sub(1).map_or_else(
             || self.samples.front().map_or(self.total, |(_, total)| *total),
             |position| self.samples[position].1,
@@ -69,7 +71,11 @@ mod tests {
         let after = meter.bytes_after(49);
         assert!(after.abs_diff(500_000) <= SAMPLE_BYTES + 10_000, "{after}");
         meter.purge(89);
-        assert!(meter.bytes().abs_diff(100_000) <= SAMPLE_BYTES + 10_000, "{}", meter.bytes());
+        assert!(
+            meter.bytes().abs_diff(100_000) <= SAMPLE_BYTES + 10_000,
+            "{}",
+            meter.bytes()
+        );
         meter.truncate(95);
         assert!(meter.bytes_after(94) <= SAMPLE_BYTES);
         assert_eq!(meter.bytes_after(200), 0);

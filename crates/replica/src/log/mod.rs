@@ -4,7 +4,7 @@
 //! every write in order to one [`writer`] thread, which makes many of them durable with one sync,
 //! and reads what has left the window from the [`device`]. [`rocks`] is the device of a real node.
 
-pub mod device;
+pub(crate) mod device;
 pub(crate) mod meter;
 pub(crate) mod record;
 pub(crate) mod rocks;
@@ -17,3 +17,5 @@ pub(crate) mod writer;
 mod crash_tests;
 #[cfg(test)]
 mod memory_device;
+#[cfg(test)]
+mod suite;

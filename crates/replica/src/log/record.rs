@@ -67,9 +67,10 @@ pub(crate) fn encode(entry: &LogEntry) -> Bytes {
             (KIND_COMMANDS, commands.bytes().clone())
         }
         EntryPayload::Normal(Proposal::Control(control)) => (KIND_CONTROL, control.encode().into()),
-        EntryPayload::Membership(proposed) => {
-            (KIND_MEMBERSHIP, membership::encode_proposed(proposed).into())
-        }
+        EntryPayload::Membership(proposed) => (
+            KIND_MEMBERSHIP,
+            membership::encode_proposed(proposed).into(),
+        ),
     };
     let mut bytes = BytesMut::with_capacity(HEADER_BYTES + body.len());
     bytes.put_u32(0);
@@ -122,7 +123,9 @@ fn decode_membership(body: &[u8]) -> Result<Membership, RecordError> {
 }
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.try_into().expect("the caller cuts exactly N bytes out of a header of checked length")
+    bytes
+        .try_into()
+        .expect("the caller cuts exactly N bytes out of a header of checked length")
 }
 
 #[cfg(test)]
@@ -143,7 +146,10 @@ mod tests {
         ]
         .into_iter()
         .zip(5..)
-        .map(|(payload, index)| LogEntry { log_id: LogId::new_term_index(2, index), payload })
+        .map(|(payload, index)| LogEntry {
+            log_id: LogId::new_term_index(2, index),
+            payload,
+        })
         .collect()
     }
 
@@ -156,7 +162,10 @@ mod tests {
 
     #[test]
     fn the_bytes_of_an_entry_do_not_change() {
-        let blank = LogEntry { log_id: LogId::new_term_index(2, 5), payload: EntryPayload::Blank };
+        let blank = LogEntry {
+            log_id: LogId::new_term_index(2, 5),
+            payload: EntryPayload::Blank,
+        };
         let rest = [1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 5];
         assert_eq!(encode(&blank)[4..], rest);
         assert_eq!(encode(&blank)[..4], crc32fast::hash(&rest).to_be_bytes());
@@ -170,7 +179,10 @@ mod tests {
                 let mut bad = good.to_vec();
                 bad[position] ^= 0x10;
                 assert!(decode(bad.into()).is_err(), "byte {position} of {entry:?}");
-                assert!(decode(good.slice(..position)).is_err(), "cut at {position} of {entry:?}");
+                assert!(
+                    decode(good.slice(..position)).is_err(),
+                    "cut at {position} of {entry:?}"
+                );
             }
         }
     }

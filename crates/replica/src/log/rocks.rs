@@ -1,8 +1,6 @@
 //! The log device of a real node: a RocksDB instance whose write-ahead log is what is synced.
 
-use crate::log::device::{
-    DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor,
-};
+use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 use bytes::Bytes;
 use rocksdb::{
     DB, DBCompressionType, DBRecoveryMode, Direction, IteratorMode, Options, ReadOptions,
@@ -39,7 +37,9 @@ impl RocksLog {
         options.set_write_buffer_size(WRITE_BUFFER_BYTES);
         options.set_max_background_jobs(1);
         options.set_keep_log_file_num(2);
-        Ok(Self { database: DB::open(&options, directory)? })
+        Ok(Self {
+            database: DB::open(&options, directory)?,
+        })
     }
 }
 
@@ -62,7 +62,9 @@ impl LogDevice for RocksLog {
         let mode = IteratorMode::From(&start, Direction::Forward);
         for row in self.database.iterator_opt(mode, options) {
             let (key, record) = row.map_err(failed)?;
-            let index = key[1..].try_into().map_err(|_| failed(BadKey(key.to_vec())))?;
+            let index = key[1..]
+                .try_into()
+                .map_err(|_| failed(BadKey(key.to_vec())))?;
             if !visitor(u64::from_be_bytes(index), Bytes::from(record)) {
                 break;
             }

@@ -88,7 +88,13 @@ impl LogStore {
             counters: Arc::clone(&counters),
         };
         let jobs = writer.spawn(node_id).map_err(LogOpenError::Thread)?;
-        Ok(Self { device, window, jobs, counters, state_durable })
+        Ok(Self {
+            device,
+            window,
+            jobs,
+            counters,
+            state_durable,
+        })
     }
 
     /// How much was written since the start.
@@ -125,7 +131,10 @@ impl LogStore {
     }
 
     async fn enqueue(&self, operations: Vec<Operation>, waiter: Waiter) -> io::Result<()> {
-        self.jobs.send(Job { operations, waiter }).await.map_err(|_| writer_gone())
+        self.jobs
+            .send(Job { operations, waiter })
+            .await
+            .map_err(|_| writer_gone())
     }
 
     async fn write_durably(&self, operations: Vec<Operation>) -> io::Result<()> {
@@ -136,8 +145,10 @@ impl LogStore {
 
     /// Reads a range, at most `bytes_max` of it but at least one entry if there is any.
     async fn read(&self, from: u64, to: u64, bytes_max: usize) -> io::Result<Vec<LogEntry>> {
-        let Located { device: range, mut recent } =
-            self.read_window(|window| window.locate(from, to, bytes_max));
+        let Located {
+            device: range,
+            mut recent,
+        } = self.read_window(|window| window.locate(from, to, bytes_max));
         if range.is_empty() {
             return Ok(recent);
         }
@@ -147,9 +158,16 @@ impl LogStore {
             tokio::task::spawn_blocking(move || read_device(device.as_ref(), range, bytes_max))
                 .await
                 .map_err(io::Error::other)??;
-        let is_complete = entries.last().is_some_and(|last| last.log_id.index() + 1 == end);
-        if is_complete && bytes_max == usize::MAX {
+        // Entries may be missing at the beginning only: purged, or before the first one.
+        let is_complete = entries
+            .last()
+            .is_none_or(|last| last.log_id.index() + 1 == end);
+        if is_complete && (entries.is_empty() || bytes_max == usize::MAX) {
             entries.append(&mut recent);
+        } else if bytes_max == usize::MAX {
+            return Err(io::Error::other(format!(
+                "the log has a hole before index {end}"
+            )));
         }
         Ok(entries)
     }
@@ -163,23 +181,16 @@ impl RaftLogReader<TypeConfig> for LogStore {
     where
         RB: RangeBounds<u64> + Clone + Debug + OptionalSend,
     {
-        // Read piecemeal: after a long absence the range to apply may be far larger than memory.
         let (from, to) = limits(&range);
-        let store = self.clone();
-        Box::pin(futures::stream::unfold((Vec::new().into_iter(), from), move |(mut piece, from)| {
-            let store = store.clone();
-            async move {
-                if let Some(entry) = piece.next() {
-                    return Some((Ok(entry), (piece, from)));
-                }
-                let mut piece = match store.read(from, to, READ_BYTES_MAX).await {
-                    Ok(entries) => entries.into_iter(),
-                    Err(error) => return Some((Err(error), (piece, to))),
-                };
-                let next = piece.as_slice().last()?.log_id.index() + 1;
-                let entry = piece.next()?;
-                Some((Ok(entry), (piece, next)))
-            }
+        let pieces = Pieces {
+            store: self.clone(),
+            piece: Vec::new().into_iter(),
+            from,
+            to,
+        };
+        Box::pin(futures::stream::unfold(pieces, |mut pieces| async {
+            let next = pieces.next().await.transpose()?;
+            Some((next, pieces))
         }))
     }
 
@@ -216,16 +227,29 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
         let bytes = vote::encode_vote(vote);
-        self.write_durably(vec![Operation::Set { fact: Fact::Vote, bytes }]).await?;
+        self.write_durably(vec![Operation::Set {
+            fact: Fact::Vote,
+            bytes,
+        }])
+        .await?;
         self.write_window(|window| window.vote = Some(*vote));
         Ok(())
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
-        let Some(committed) = committed else { return Ok(()) };
+        let Some(committed) = committed else {
+            return Ok(());
+        };
         self.write_window(|window| window.committed = Some(committed));
         let bytes = vote::encode_log_id(&committed);
-        self.enqueue(vec![Operation::Set { fact: Fact::Committed, bytes }], Waiter::Nobody).await
+        self.enqueue(
+            vec![Operation::Set {
+                fact: Fact::Committed,
+                bytes,
+            }],
+            Waiter::Nobody,
+        )
+        .await
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {
@@ -274,9 +298,36 @@ impl RaftLogStorage<TypeConfig> for LogStore {
         let bytes = vote::encode_log_id(&log_id);
         self.write_durably(vec![
             Operation::Purge { to: log_id.index() },
-            Operation::Set { fact: Fact::Purged, bytes },
+            Operation::Set {
+                fact: Fact::Purged,
+                bytes,
+            },
         ])
         .await
+    }
+}
+
+/// A range on its way to be applied, read piecemeal: after a long absence it may be far larger than
+/// memory.
+struct Pieces {
+    store: LogStore,
+    piece: std::vec::IntoIter<LogEntry>,
+    from: u64,
+    to: u64,
+}
+
+impl Pieces {
+    /// The next entry, if the log has it.
+    async fn next(&mut self) -> io::Result<Option<LogEntry>> {
+        if self.piece.as_slice().is_empty() {
+            let (from, to) = (self.from, self.to);
+            self.piece = self.store.read(from, to, READ_BYTES_MAX).await?.into_iter();
+        }
+        let Some(entry) = self.piece.next() else {
+            return Ok(None);
+        };
+        self.from = entry.log_id.index() + 1;
+        Ok(Some(entry))
     }
 }
 
@@ -285,7 +336,11 @@ fn load(device: &dyn LogDevice) -> Result<Window, LogOpenError> {
     let facts = device.facts()?;
     let log_id = |fact| {
         let decode = |bytes: &Vec<u8>| vote::decode_log_id(bytes);
-        facts.get(&fact).map(decode).transpose().map_err(|error| LogOpenError::Fact { fact, error })
+        facts
+            .get(&fact)
+            .map(decode)
+            .transpose()
+            .map_err(|error| LogOpenError::Fact { fact, error })
     };
     let mut window = Window::new(WINDOW_BYTES_MAX);
     window.purged = log_id(Fact::Purged)?;
@@ -295,7 +350,10 @@ fn load(device: &dyn LogDevice) -> Result<Window, LogOpenError> {
         .get(&Fact::Vote)
         .map(|bytes| vote::decode_vote(bytes))
         .transpose()
-        .map_err(|error| LogOpenError::Fact { fact: Fact::Vote, error })?;
+        .map_err(|error| LogOpenError::Fact {
+            fact: Fact::Vote,
+            error,
+        })?;
     let mut failure = None;
     let start = window.purged.map_or(0, |purged| purged.index() + 1);
     device.read(start, u64::MAX, &mut |index, bytes| {
@@ -311,7 +369,10 @@ fn load_record(window: &mut Window, index: u64, bytes: bytes::Bytes) -> Result<(
     let found = entry.log_id.index();
     let expected = window.last.map_or(found, |last| last.index() + 1);
     if found != expected || found != index {
-        return Err(LogOpenError::Hole { expected, found: index });
+        return Err(LogOpenError::Hole {
+            expected,
+            found: index,
+        });
     }
     window.append(entry, size);
     window.evict(index);
@@ -339,7 +400,9 @@ fn read_device(
             failure.is_none()
         })
         .map_err(io::Error::other)?;
-    failure.map_or(Ok(entries), |error| Err(io::Error::new(io::ErrorKind::InvalidData, error)))
+    failure.map_or(Ok(entries), |error| {
+        Err(io::Error::new(io::ErrorKind::InvalidData, error))
+    })
 }
 
 fn limits(range: &impl RangeBounds<u64>) -> (u64, u64) {

@@ -10,7 +10,11 @@ pub(crate) type Vote = openraft::type_config::alias::VoteOf<TypeConfig>;
 
 #[derive(Serialize, Deserialize)]
 enum VersionedVote {
-    V1 { term: u64, node: u64, is_committed: bool },
+    V1 {
+        term: u64,
+        node: u64,
+        is_committed: bool,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -29,13 +33,24 @@ pub(crate) fn encode_vote(vote: &Vote) -> Vec<u8> {
 
 /// Reads what [`encode_vote`] wrote.
 pub(crate) fn decode_vote(bytes: &[u8]) -> Result<Vote, DecodeError> {
-    let VersionedVote::V1 { term, node, is_committed } = codec::decode(bytes)?;
-    Ok(if is_committed { Vote::new_committed(term, node) } else { Vote::new(term, node) })
+    let VersionedVote::V1 {
+        term,
+        node,
+        is_committed,
+    } = codec::decode(bytes)?;
+    Ok(if is_committed {
+        Vote::new_committed(term, node)
+    } else {
+        Vote::new(term, node)
+    })
 }
 
 /// The bytes of a log id.
 pub(crate) fn encode_log_id(log_id: &LogId) -> Vec<u8> {
-    codec::encode(&VersionedLogId::V1 { term: term_of(log_id), index: log_id.index() })
+    codec::encode(&VersionedLogId::V1 {
+        term: term_of(log_id),
+        index: log_id.index(),
+    })
 }
 
 /// Reads what [`encode_log_id`] wrote.

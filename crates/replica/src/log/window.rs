@@ -33,7 +33,10 @@ pub(crate) struct Located {
 impl Window {
     /// A window over an empty log.
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self { bytes_max, ..Self::default() }
+        Self {
+            bytes_max,
+            ..Self::default()
+        }
     }
 
     /// Adds an entry whose record has so many bytes.
@@ -54,11 +57,17 @@ impl Window {
     /// Drops the entries after `last`.
     pub(crate) fn truncate_after(&mut self, last: Option<LogId>) {
         let from = last.map_or(0, |log_id| log_id.index() + 1);
-        while self.entries.back().is_some_and(|(entry, _)| entry.log_id.index() >= from) {
+        while self
+            .entries
+            .back()
+            .is_some_and(|(entry, _)| entry.log_id.index() >= from)
+        {
             self.bytes -= self.entries.pop_back().map_or(0, |(_, bytes)| bytes);
         }
         self.meter.truncate(from);
-        self.last = last.max(self.purged);
+        if self.last.is_some_and(|own| own.index() >= from) {
+            self.last = last.max(self.purged);
+        }
     }
 
     /// Drops the entries up to `purged`.
@@ -117,7 +126,13 @@ mod tests {
         let mut window = Window::new(50);
         for index in indexes {
             let log_id = LogId::new_term_index(1, index);
-            window.append(LogEntry { log_id, payload: EntryPayload::Blank }, 10);
+            window.append(
+                LogEntry {
+                    log_id,
+                    payload: EntryPayload::Blank,
+                },
+                10,
+            );
         }
         window
     }
@@ -131,10 +146,16 @@ mod tests {
         let mut window = window(0..10);
         window.evict(2);
         let located = window.locate(0, 100, usize::MAX);
-        assert_eq!((located.device, indexes(&located.recent)), (0..3, (3..10).collect()));
+        assert_eq!(
+            (located.device, indexes(&located.recent)),
+            (0..3, (3..10).collect())
+        );
         window.evict(9);
         let located = window.locate(2, 7, usize::MAX);
-        assert_eq!((located.device, indexes(&located.recent)), (2..5, vec![5, 6]));
+        assert_eq!(
+            (located.device, indexes(&located.recent)),
+            (2..5, vec![5, 6])
+        );
     }
 
     #[test]
@@ -142,7 +163,10 @@ mod tests {
         let mut window = window(0..5);
         window.purge(LogId::new_term_index(1, 1));
         let located = window.locate(0, 100, usize::MAX);
-        assert_eq!((located.device.is_empty(), indexes(&located.recent)), (true, vec![2, 3, 4]));
+        assert_eq!(
+            (located.device.is_empty(), indexes(&located.recent)),
+            (true, vec![2, 3, 4])
+        );
         window.truncate_after(Some(LogId::new_term_index(1, 2)));
         assert_eq!(indexes(&window.locate(0, 100, usize::MAX).recent), [2]);
         let located = window.locate(7, 9, usize::MAX);

@@ -84,9 +84,14 @@ impl Writer {
         if batch.durability() == Durability::Synced {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         }
-        self.counters.bytes.fetch_add(batch.bytes as u64, Ordering::Relaxed);
+        self.counters
+            .bytes
+            .fetch_add(batch.bytes as u64, Ordering::Relaxed);
         if let Some(flushed) = batch.index_last {
-            self.window.write().unwrap_or_else(PoisonError::into_inner).evict(flushed);
+            self.window
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .evict(flushed);
         }
         Ok(())
     }
@@ -120,8 +125,15 @@ impl Batch {
     }
 
     fn durability(&self) -> Durability {
-        let is_awaited = self.waiters.iter().any(|waiter| !matches!(waiter, Waiter::Nobody));
-        if is_awaited { Durability::Synced } else { Durability::Deferred }
+        let is_awaited = self
+            .waiters
+            .iter()
+            .any(|waiter| !matches!(waiter, Waiter::Nobody));
+        if is_awaited {
+            Durability::Synced
+        } else {
+            Durability::Deferred
+        }
     }
 
     fn release(self, failure: Option<&str>) {

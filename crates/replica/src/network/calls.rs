@@ -43,10 +43,7 @@ pub trait PeerCalls: Send + Sync + 'static {
     fn vote(&self, request: VoteRequest) -> PeerFuture<'_, VoteResponse>;
 
     /// Replaces the peer's state.
-    fn install_snapshot(
-        &self,
-        parts: Requests<SnapshotPart>,
-    ) -> PeerFuture<'_, SnapshotResponse>;
+    fn install_snapshot(&self, parts: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse>;
 
     /// Tells a follower to take over.
     fn transfer_leader(

@@ -43,7 +43,10 @@ impl GrpcPeer {
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX)
         });
-        Self { client, address: address.to_owned() }
+        Self {
+            client,
+            address: address.to_owned(),
+        }
     }
 
     fn client(&self) -> Result<PeerClient<Channel>, PeerError> {
@@ -56,17 +59,35 @@ impl GrpcPeer {
 impl PeerCalls for GrpcPeer {
     fn append(&self, requests: Requests<AppendRequest>) -> PeerFuture<'_, Answers<AppendResponse>> {
         Box::pin(async move {
-            Ok(answers(self.client()?.append(Sending(requests)).await.map_err(error)?.into_inner()))
+            Ok(answers(
+                self.client()?
+                    .append(Sending(requests))
+                    .await
+                    .map_err(error)?
+                    .into_inner(),
+            ))
         })
     }
 
     fn vote(&self, request: VoteRequest) -> PeerFuture<'_, VoteResponse> {
-        Box::pin(async move { Ok(self.client()?.vote(request).await.map_err(error)?.into_inner()) })
+        Box::pin(async move {
+            Ok(self
+                .client()?
+                .vote(request)
+                .await
+                .map_err(error)?
+                .into_inner())
+        })
     }
 
     fn install_snapshot(&self, parts: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse> {
         Box::pin(async move {
-            Ok(self.client()?.install_snapshot(Sending(parts)).await.map_err(error)?.into_inner())
+            Ok(self
+                .client()?
+                .install_snapshot(Sending(parts))
+                .await
+                .map_err(error)?
+                .into_inner())
         })
     }
 
@@ -75,7 +96,12 @@ impl PeerCalls for GrpcPeer {
         request: TransferLeaderRequest,
     ) -> PeerFuture<'_, TransferLeaderResponse> {
         Box::pin(async move {
-            Ok(self.client()?.transfer_leader(request).await.map_err(error)?.into_inner())
+            Ok(self
+                .client()?
+                .transfer_leader(request)
+                .await
+                .map_err(error)?
+                .into_inner())
         })
     }
 
@@ -84,18 +110,36 @@ impl PeerCalls for GrpcPeer {
         requests: Requests<ForwardRequest>,
     ) -> PeerFuture<'_, Answers<ForwardResponse>> {
         Box::pin(async move {
-            Ok(answers(self.client()?.forward(Sending(requests)).await.map_err(error)?.into_inner()))
+            Ok(answers(
+                self.client()?
+                    .forward(Sending(requests))
+                    .await
+                    .map_err(error)?
+                    .into_inner(),
+            ))
         })
     }
 
     fn status(&self, request: StatusRequest) -> PeerFuture<'_, StatusResponse> {
-        Box::pin(
-            async move { Ok(self.client()?.status(request).await.map_err(error)?.into_inner()) },
-        )
+        Box::pin(async move {
+            Ok(self
+                .client()?
+                .status(request)
+                .await
+                .map_err(error)?
+                .into_inner())
+        })
     }
 
     fn probe(&self, request: ProbeRequest) -> PeerFuture<'_, ProbeResponse> {
-        Box::pin(async move { Ok(self.client()?.probe(request).await.map_err(error)?.into_inner()) })
+        Box::pin(async move {
+            Ok(self
+                .client()?
+                .probe(request)
+                .await
+                .map_err(error)?
+                .into_inner())
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! How openraft reaches a peer.
 
+use crate::membership::Member;
 use crate::network::calls::{Answers, PeerCalls, PeerError};
 use crate::network::convert;
 use crate::network::links::{Links, Local};
 use crate::network::protocol::AppendResponse;
 use crate::network::snapshots;
-use crate::membership::Member;
 use crate::raft::types::TypeConfig;
 use crate::state::snapshot::SnapshotData;
 use futures::{Stream, StreamExt};
@@ -66,7 +66,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     fn timed_out(&self, action: RPCTypes, timeout: Duration) -> Timeout<TypeConfig> {
-        Timeout { action, id: self.local.node_id, target: self.target, timeout }
+        Timeout {
+            action,
+            id: self.local.node_id,
+            target: self.target,
+            timeout,
+        }
     }
 
     async fn ask_vote(
@@ -107,7 +112,12 @@ impl NetStreamAppend<TypeConfig> for Connection {
             let answers = opened
                 .map_err(|_| self.timed_out(RPCTypes::AppendEntries, STALL))?
                 .map_err(rpc_error)?;
-            let session = Session { connection: self, answers, sent, received: 0 };
+            let session = Session {
+                connection: self,
+                answers,
+                sent,
+                received: 0,
+            };
             let stream: BoxStream<'s, Appended> =
                 Box::pin(futures::stream::unfold(Some(session), |session| async {
                     session?.next().await
@@ -134,7 +144,10 @@ impl Session<'_> {
                 Ok(None) => return None,
                 Ok(Some(Ok(response))) => {
                     self.received += 1;
-                    self.connection.local.clock.hear(self.connection.target, response.wall_ms);
+                    self.connection
+                        .local
+                        .clock
+                        .hear(self.connection.target, response.wall_ms);
                     return Some(match convert::appended_in(response) {
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),

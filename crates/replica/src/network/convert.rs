@@ -21,7 +21,10 @@ pub(crate) enum MessageError {
     #[error("expected a log record, but {0}")]
     Record(#[from] RecordError),
     #[error("expected {expected}, but {error}")]
-    Malformed { expected: &'static str, error: String },
+    Malformed {
+        expected: &'static str,
+        error: String,
+    },
 }
 
 impl From<MessageError> for PeerError {
@@ -48,7 +51,10 @@ pub(crate) fn vote_in(vote: Option<protocol::Vote>) -> Result<Vote, MessageError
 }
 
 pub(crate) fn log_id_out(log_id: &LogId) -> protocol::LogId {
-    protocol::LogId { term: term_of(log_id), index: log_id.index() }
+    protocol::LogId {
+        term: term_of(log_id),
+        index: log_id.index(),
+    }
 }
 
 pub(crate) fn log_id_in(log_id: protocol::LogId) -> LogId {
@@ -75,7 +81,11 @@ pub(crate) fn append_in(
         vote: vote_in(request.vote)?,
         prev_log_id: request.previous.map(log_id_in),
         leader_commit: request.leader_commit.map(log_id_in),
-        entries: request.records.into_iter().map(record::decode).collect::<Result<_, _>>()?,
+        entries: request
+            .records
+            .into_iter()
+            .map(record::decode)
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -94,21 +104,26 @@ pub(crate) fn appended_out(
             append_response::Result::HigherVote(vote_out(vote))
         }
     };
-    protocol::AppendResponse { wall_ms, result: Some(result) }
+    protocol::AppendResponse {
+        wall_ms,
+        result: Some(result),
+    }
 }
 
 pub(crate) fn appended_in(
     response: protocol::AppendResponse,
 ) -> Result<StreamAppendResult<TypeConfig>, MessageError> {
-    Ok(match response.result.ok_or(MessageError::Missing("a result"))? {
-        append_response::Result::Matched(matched) => Ok(matched.last.map(log_id_in)),
-        append_response::Result::Conflict(log_id) => {
-            Err(StreamAppendError::Conflict(log_id_in(log_id)))
-        }
-        append_response::Result::HigherVote(vote) => {
-            Err(StreamAppendError::HigherVote(vote_in(Some(vote))?))
-        }
-    })
+    Ok(
+        match response.result.ok_or(MessageError::Missing("a result"))? {
+            append_response::Result::Matched(matched) => Ok(matched.last.map(log_id_in)),
+            append_response::Result::Conflict(log_id) => {
+                Err(StreamAppendError::Conflict(log_id_in(log_id)))
+            }
+            append_response::Result::HigherVote(vote) => {
+                Err(StreamAppendError::HigherVote(vote_in(Some(vote))?))
+            }
+        },
+    )
 }
 
 pub(crate) fn vote_request_out(
@@ -150,7 +165,11 @@ pub(crate) fn vote_response_in(
     response: protocol::VoteResponse,
 ) -> Result<VoteResponse<TypeConfig>, MessageError> {
     let last_log_id = response.last_log_id.map(log_id_in);
-    Ok(VoteResponse::new(vote_in(response.vote)?, last_log_id, response.is_granted))
+    Ok(VoteResponse::new(
+        vote_in(response.vote)?,
+        last_log_id,
+        response.is_granted,
+    ))
 }
 
 pub(crate) fn transfer_out(
@@ -169,7 +188,11 @@ pub(crate) fn transfer_in(
     request: protocol::TransferLeaderRequest,
 ) -> Result<TransferLeaderRequest<TypeConfig>, MessageError> {
     let last_log_id = request.last_log_id.map(log_id_in);
-    Ok(TransferLeaderRequest::new(vote_in(request.from_leader)?, request.to_node_id, last_log_id))
+    Ok(TransferLeaderRequest::new(
+        vote_in(request.from_leader)?,
+        request.to_node_id,
+        last_log_id,
+    ))
 }
 
 pub(crate) fn membership_in(bytes: &Bytes) -> Result<StoredMembership, MessageError> {
@@ -184,10 +207,13 @@ pub(crate) fn digest_out(digest: u128) -> Bytes {
 }
 
 pub(crate) fn digest_in(bytes: &Bytes) -> Result<u128, MessageError> {
-    let bytes = bytes.as_ref().try_into().map_err(|_| MessageError::Malformed {
-        expected: "a digest of 16 bytes",
-        error: format!("found {}", bytes.len()),
-    })?;
+    let bytes = bytes
+        .as_ref()
+        .try_into()
+        .map_err(|_| MessageError::Malformed {
+            expected: "a digest of 16 bytes",
+            error: format!("found {}", bytes.len()),
+        })?;
     Ok(u128::from_be_bytes(bytes))
 }
 
@@ -199,8 +225,10 @@ mod tests {
 
     #[test]
     fn an_append_survives_the_round_trip_with_its_checksummed_records() {
-        let entry =
-            LogEntry { log_id: LogId::new_term_index(2, 5), payload: EntryPayload::Blank };
+        let entry = LogEntry {
+            log_id: LogId::new_term_index(2, 5),
+            payload: EntryPayload::Blank,
+        };
         let request = AppendEntriesRequest {
             vote: Vote::new_committed(2, 1),
             prev_log_id: Some(LogId::new_term_index(1, 4)),
@@ -229,7 +257,10 @@ mod tests {
             Err(StreamAppendError::HigherVote(Vote::new(3, 2))),
         ] {
             let arrived = appended_in(appended_out(&result, 7)).unwrap();
-            assert_eq!(arrived.map_err(|e| e.to_string()), result.map_err(|e| e.to_string()));
+            assert_eq!(
+                arrived.map_err(|e| e.to_string()),
+                result.map_err(|e| e.to_string())
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The asking side of the long-lived stream to the leader: many requests, matched by id.
 
 use crate::network::calls::{Answers, PeerCalls};
-use crate::network::protocol::{ForwardRequest, ForwardResponse, forward_request, forward_response};
+use crate::network::protocol::{
+    ForwardRequest, ForwardResponse, forward_request, forward_response,
+};
 use futures::StreamExt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +47,11 @@ struct Waiting {
 
 impl ForwardLink {
     pub(crate) fn new(calls: Arc<dyn PeerCalls>) -> Self {
-        Self { calls, id_next: AtomicU64::new(1), open: tokio::sync::Mutex::new(None) }
+        Self {
+            calls,
+            id_next: AtomicU64::new(1),
+            open: tokio::sync::Mutex::new(None),
+        }
     }
 
     /// Asks, and waits for the answer until `deadline`.
@@ -61,7 +67,11 @@ impl ForwardLink {
         open.waiting.add(id, sender)?;
         let timeout = deadline.saturating_duration_since(Instant::now());
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let request = ForwardRequest { id, timeout_ms, body: Some(body) };
+        let request = ForwardRequest {
+            id,
+            timeout_ms,
+            body: Some(body),
+        };
         let sent = timeout_at(deadline, open.requests.send(request)).await;
         if !matches!(sent, Ok(Ok(()))) {
             open.waiting.remove(id);
@@ -85,8 +95,14 @@ impl ForwardLink {
         let (requests, receiver) = mpsc::channel(QUEUE_MAX);
         // The peer answers the call before any request, so a failure here has sent none.
         let stream = Box::pin(ReceiverStream::new(receiver));
-        let answers = self.calls.forward(stream).await.map_err(|_| ForwardError::NotSent)?;
-        let waiting = Arc::new(Waiting { answers: Mutex::new(Some(HashMap::new())) });
+        let answers = self
+            .calls
+            .forward(stream)
+            .await
+            .map_err(|_| ForwardError::NotSent)?;
+        let waiting = Arc::new(Waiting {
+            answers: Mutex::new(Some(HashMap::new())),
+        });
         tokio::spawn(deliver(answers, Arc::clone(&waiting)));
         Ok(open.insert(Open { requests, waiting }).clone())
     }
@@ -111,7 +127,10 @@ impl Waiting {
     }
 
     fn add(&self, id: u64, sender: oneshot::Sender<Answer>) -> Result<(), ForwardError> {
-        self.lock().as_mut().ok_or(ForwardError::NotSent)?.insert(id, sender);
+        self.lock()
+            .as_mut()
+            .ok_or(ForwardError::NotSent)?
+            .insert(id, sender);
         Ok(())
     }
 

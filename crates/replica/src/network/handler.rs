@@ -39,7 +39,9 @@ impl Handler {
         if self.core.is_admitted() {
             return Ok(());
         }
-        Err(PeerError::Unreachable("it does not know its cluster yet".to_owned()))
+        Err(PeerError::Unreachable(
+            "it does not know its cluster yet".to_owned(),
+        ))
     }
 }
 
@@ -50,19 +52,24 @@ impl PeerCalls for Handler {
             let core = Arc::clone(&self.core);
             // A request that cannot be read ends the stream; the leader then tries again.
             let requests = requests.scan(core, |core, request| {
-                let read = core.local.admit(request.sender.clone()).and_then(|_| {
-                    convert::append_in(request).map_err(PeerError::from)
-                });
+                let read = core
+                    .local
+                    .admit(request.sender.clone())
+                    .and_then(|_| convert::append_in(request).map_err(PeerError::from));
                 if let Err(error) = &read {
                     tracing::warn!(%error, "an append was refused");
                 }
                 futures::future::ready(read.ok())
             });
             let core = Arc::clone(&self.core);
-            let answers = self.core.raft.stream_append(Box::pin(requests)).map(move |result| {
-                let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
-                Ok(convert::appended_out(&result, core.local.clock.wall_ms()))
-            });
+            let answers = self
+                .core
+                .raft
+                .stream_append(Box::pin(requests))
+                .map(move |result| {
+                    let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
+                    Ok(convert::appended_out(&result, core.local.clock.wall_ms()))
+                });
             let answers: Answers<AppendResponse> = Box::pin(answers);
             Ok(answers)
         })
@@ -80,7 +87,10 @@ impl PeerCalls for Handler {
                 self.core.raft.vote(request).await
             };
             let response = answered.map_err(|error| PeerError::Failed(error.to_string()))?;
-            Ok(convert::vote_response_out(&response, self.core.local.clock.wall_ms()))
+            Ok(convert::vote_response_out(
+                &response,
+                self.core.local.clock.wall_ms(),
+            ))
         })
     }
 
@@ -94,13 +104,20 @@ impl PeerCalls for Handler {
             self.core.local.admit(begin.sender.clone())?;
             // Overlapping installs are a likely trigger of openraft's issue 2116.
             let Ok(_installing) = self.core.installing.try_lock() else {
-                return Err(PeerError::Failed("another snapshot is being installed".to_owned()));
+                return Err(PeerError::Failed(
+                    "another snapshot is being installed".to_owned(),
+                ));
             };
             let received = snapshots::receive_rows(begin, parts, &self.core.store).await?;
-            let installed =
-                self.core.raft.install_full_snapshot(received.vote, received.snapshot).await;
+            let installed = self
+                .core
+                .raft
+                .install_full_snapshot(received.vote, received.snapshot)
+                .await;
             let response = installed.map_err(|error| PeerError::Failed(error.to_string()))?;
-            Ok(SnapshotResponse { vote: Some(convert::vote_out(&response.vote)) })
+            Ok(SnapshotResponse {
+                vote: Some(convert::vote_out(&response.vote)),
+            })
         })
     }
 
@@ -147,8 +164,13 @@ impl PeerCalls for Handler {
 }
 
 fn probe(core: &Core) -> ProbeResponse {
-    let membership: Arc<StoredMembership> =
-        Arc::clone(&core.raft.server_metrics().borrow_watched().membership_config);
+    let membership: Arc<StoredMembership> = Arc::clone(
+        &core
+            .raft
+            .server_metrics()
+            .borrow_watched()
+            .membership_config,
+    );
     let known = |(node_id, member): (&u64, &crate::membership::Member)| KnownMember {
         node_id: *node_id,
         incarnation: member.incarnation,
@@ -178,7 +200,14 @@ async fn serve_forwards(
         tokio::spawn(async move {
             let answer = Some(answer(&core, request.body, request.timeout_ms).await);
             // The peer may be gone, and then nobody wants to know.
-            drop(answers.send(ForwardResponse { id: request.id, answer }).await);
+            drop(
+                answers
+                    .send(ForwardResponse {
+                        id: request.id,
+                        answer,
+                    })
+                    .await,
+            );
             drop(permit);
         });
     }
@@ -221,13 +250,9 @@ async fn answer(
     }
 }
 
-fn submitted(
-    attempt: Attempt<Result<Reply, Rejection>>,
-) -> forward_response::Answer {
+fn submitted(attempt: Attempt<Result<Reply, Rejection>>) -> forward_response::Answer {
     match attempt {
-        Attempt::Done(replied) => {
-            forward_response::Answer::Reply(codec::encode(&replied).into())
-        }
+        Attempt::Done(replied) => forward_response::Answer::Reply(codec::encode(&replied).into()),
         Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
         Attempt::Failed(SubmitError::Overloaded { retry_after_ms }) => {
             forward_response::Answer::Overloaded(Overloaded { retry_after_ms })

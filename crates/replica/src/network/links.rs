@@ -67,11 +67,15 @@ impl Local {
             return Err(PeerError::Refused(text));
         }
         if sender.target_id != self.node_id {
-            let text = format!("expected node {}, but this is {}", sender.target_id, self.node_id);
+            let text = format!(
+                "expected node {}, but this is {}",
+                sender.target_id, self.node_id
+            );
             return Err(PeerError::Refused(text));
         }
         self.clock.hear(sender.node_id, sender.wall_ms);
-        self.client_addresses().insert(sender.node_id, sender.client_address);
+        self.client_addresses()
+            .insert(sender.node_id, sender.client_address);
         Ok(sender.node_id)
     }
 
@@ -84,7 +88,9 @@ impl Local {
     }
 
     fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
-        self.client_addresses.lock().unwrap_or_else(PoisonError::into_inner)
+        self.client_addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,7 +103,11 @@ pub(crate) struct Links {
 
 impl Links {
     pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport, calls: Mutex::default(), forwards: Mutex::default() }
+        Self {
+            transport,
+            calls: Mutex::default(),
+            forwards: Mutex::default(),
+        }
     }
 
     /// A connection of its own.

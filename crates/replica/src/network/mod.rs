@@ -4,7 +4,7 @@
 //! sending, [`handler`] by answering. So a transport is what lies between two implementations of one
 //! trait, and a simulation can put anything there.
 
-pub mod calls;
+pub(crate) mod calls;
 pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod convert;
@@ -14,4 +14,4 @@ pub(crate) mod links;
 pub mod protocol;
 pub(crate) mod server;
 pub(crate) mod snapshots;
-pub mod transport;
+pub(crate) mod transport;

@@ -4,6 +4,7 @@
     missing_docs,
     unreachable_pub,
     clippy::all,
+    clippy::too_many_lines,
     clippy::allow_attributes_without_reason,
     reason = "generated; the definition is documented"
 )]

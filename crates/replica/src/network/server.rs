@@ -29,7 +29,9 @@ pub(crate) async fn serve(
     let service = PeerServer::new(Answering { peer })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let serving = Server::builder().add_service(service).serve_with_incoming(incoming);
+    let serving = Server::builder()
+        .add_service(service)
+        .serve_with_incoming(incoming);
     // Streams between peers end only with their processes, so there is nothing to wait for.
     tokio::spawn(async move {
         tokio::select! {
@@ -64,7 +66,11 @@ impl Peer for Answering {
     }
 
     async fn vote(&self, request: Request<VoteRequest>) -> Answered<VoteResponse> {
-        self.peer.vote(request.into_inner()).await.map(Response::new).map_err(status)
+        self.peer
+            .vote(request.into_inner())
+            .await
+            .map(Response::new)
+            .map_err(status)
     }
 
     async fn install_snapshot(
@@ -79,7 +85,11 @@ impl Peer for Answering {
         &self,
         request: Request<TransferLeaderRequest>,
     ) -> Answered<TransferLeaderResponse> {
-        self.peer.transfer_leader(request.into_inner()).await.map(Response::new).map_err(status)
+        self.peer
+            .transfer_leader(request.into_inner())
+            .await
+            .map(Response::new)
+            .map_err(status)
     }
 
     async fn forward(
@@ -91,19 +101,29 @@ impl Peer for Answering {
     }
 
     async fn status(&self, request: Request<StatusRequest>) -> Answered<StatusResponse> {
-        self.peer.status(request.into_inner()).await.map(Response::new).map_err(status)
+        self.peer
+            .status(request.into_inner())
+            .await
+            .map(Response::new)
+            .map_err(status)
     }
 
     async fn probe(&self, request: Request<ProbeRequest>) -> Answered<ProbeResponse> {
-        self.peer.probe(request.into_inner()).await.map(Response::new).map_err(status)
+        self.peer
+            .probe(request.into_inner())
+            .await
+            .map(Response::new)
+            .map_err(status)
     }
 }
 
 fn requests<T: Send + 'static>(request: Request<Streaming<T>>) -> BoxStream<'static, T> {
     let streaming = request.into_inner();
-    Box::pin(streaming.take_while(|message| futures::future::ready(message.is_ok())).filter_map(
-        |message| futures::future::ready(message.ok()),
-    ))
+    Box::pin(
+        streaming
+            .take_while(|message| futures::future::ready(message.is_ok()))
+            .filter_map(|message| futures::future::ready(message.ok())),
+    )
 }
 
 fn outgoing<T: Send + 'static>(answers: Answers<T>) -> BoxStream<'static, Result<T, Status>> {

@@ -37,11 +37,16 @@ pub(crate) fn send(sender: Sender, vote: &Vote, snapshot: Snapshot) -> Requests<
             // an end is refused in any case.
             return;
         };
-        if parts.blocking_send(SnapshotPart { part: Some(begin) }).is_err() {
+        if parts
+            .blocking_send(SnapshotPart { part: Some(begin) })
+            .is_err()
+        {
             return;
         }
         let sent = pack(rows.as_ref(), &mut |part| {
-            let part = SnapshotPart { part: Some(part_out(part)) };
+            let part = SnapshotPart {
+                part: Some(part_out(part)),
+            };
             parts.blocking_send(part).is_ok()
         });
         if let Err(error) = sent {
@@ -63,7 +68,9 @@ pub(crate) async fn receive_begin(
 ) -> Result<SnapshotBegin, PeerError> {
     match parts.next().await.and_then(|part| part.part) {
         Some(snapshot_part::Part::Begin(begin)) => Ok(begin),
-        _ => Err(PeerError::Refused("expected the begin of a snapshot".to_owned())),
+        _ => Err(PeerError::Refused(
+            "expected the begin of a snapshot".to_owned(),
+        )),
     }
 }
 
@@ -78,13 +85,17 @@ pub(crate) async fn receive_rows(
         last_membership: convert::membership_in(&begin.membership)?,
     };
     let vote = convert::vote_in(begin.vote)?;
-    let incoming = store.receive().map_err(|error| PeerError::Failed(error.to_string()))?;
+    let incoming = store
+        .receive()
+        .map_err(|error| PeerError::Failed(error.to_string()))?;
     let mut unpacker = Unpacker::new(incoming);
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
                 let written = tokio::task::spawn_blocking(move || {
-                    unpacker.rows(rows.checksum, &rows.compressed).map(|()| unpacker)
+                    unpacker
+                        .rows(rows.checksum, &rows.compressed)
+                        .map(|()| unpacker)
                 });
                 unpacker = written
                     .await
@@ -94,12 +105,17 @@ pub(crate) async fn receive_rows(
             Some(snapshot_part::Part::End(end)) => {
                 let digest = convert::digest_in(&end.digest)?;
                 let snapshot = unpacker.end(end.rows_count, digest).map_err(refused)?;
-                return Ok(Received { vote, snapshot: Snapshot { meta, snapshot } });
+                return Ok(Received {
+                    vote,
+                    snapshot: Snapshot { meta, snapshot },
+                });
             }
             Some(snapshot_part::Part::Begin(_)) | None => break,
         }
     }
-    Err(PeerError::Refused("the snapshot broke off before its end".to_owned()))
+    Err(PeerError::Refused(
+        "the snapshot broke off before its end".to_owned(),
+    ))
 }
 
 fn refused(error: PartError) -> PeerError {
@@ -108,9 +124,13 @@ fn refused(error: PartError) -> PeerError {
 
 fn part_out(part: Part) -> snapshot_part::Part {
     match part {
-        Part::Rows { checksum, compressed } => {
-            snapshot_part::Part::Rows(SnapshotRows { checksum, compressed })
-        }
+        Part::Rows {
+            checksum,
+            compressed,
+        } => snapshot_part::Part::Rows(SnapshotRows {
+            checksum,
+            compressed,
+        }),
         Part::End { rows_count, digest } => snapshot_part::Part::End(SnapshotEnd {
             rows_count,
             digest: convert::digest_out(digest),

@@ -52,7 +52,10 @@ mod tests {
     fn the_default_tuning_is_accepted_and_is_what_the_design_says() {
         let config = config(&Tuning::default()).unwrap();
         assert_eq!(config.heartbeat_interval, 100);
-        assert_eq!((config.election_timeout_min, config.election_timeout_max), (300, 600));
+        assert_eq!(
+            (config.election_timeout_min, config.election_timeout_max),
+            (300, 600)
+        );
         assert_eq!(config.enable_leader_restore, Some(false));
         assert_eq!(config.enable_pre_vote, Some(true));
         assert!(config.quorum_loss_probe_interval.unwrap() >= 2 * config.election_timeout_max);

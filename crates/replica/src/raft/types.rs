@@ -11,7 +11,7 @@ use flotilla_engine::{Rejection, Reply};
 
 openraft::declare_raft_types!(
     /// Standard Raft: one leader a term, so a log id is a term and an index.
-    pub TypeConfig:
+    pub(crate) TypeConfig:
         D = Proposal,
         R = Outcome,
         NodeId = u64,
@@ -21,9 +21,9 @@ openraft::declare_raft_types!(
 
 /// What applying an entry answers to its proposer.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// One answer per command of the entry, in order; empty for other entries.
-    pub replies: Vec<Result<Reply, Rejection>>,
+    pub(crate) replies: Vec<Result<Reply, Rejection>>,
 }
 
 pub(crate) type LogId = openraft::type_config::alias::LogIdOf<TypeConfig>;

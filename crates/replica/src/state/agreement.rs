@@ -31,10 +31,20 @@ pub(crate) fn judge(reports: &BTreeMap<u64, u128>, voters: &BTreeSet<u64>) -> Ve
     };
     if count >= quorum {
         let differs = |(node, reported): (&u64, &u128)| (*reported != digest).then_some(*node);
-        return Verdict::Majority { digest, minority: reports.iter().filter_map(differs).collect() };
+        return Verdict::Majority {
+            digest,
+            minority: reports.iter().filter_map(differs).collect(),
+        };
     }
-    let silent = voters.iter().filter(|voter| !reports.contains_key(voter)).count();
-    if count + silent >= quorum { Verdict::Open } else { Verdict::Split }
+    let silent = voters
+        .iter()
+        .filter(|voter| !reports.contains_key(voter))
+        .count();
+    if count + silent >= quorum {
+        Verdict::Open
+    } else {
+        Verdict::Split
+    }
 }
 
 #[cfg(test)]
@@ -42,15 +52,30 @@ mod tests {
     use super::*;
 
     fn judged(reports: &[(u64, u128)], voters: &[u64]) -> Verdict {
-        judge(&reports.iter().copied().collect(), &voters.iter().copied().collect())
+        judge(
+            &reports.iter().copied().collect(),
+            &voters.iter().copied().collect(),
+        )
     }
 
     #[test]
     fn a_majority_names_the_minority_whether_it_votes_or_not() {
         let verdict = judged(&[(1, 7), (2, 7), (3, 8), (9, 8)], &[1, 2, 3]);
-        assert_eq!(verdict, Verdict::Majority { digest: 7, minority: BTreeSet::from([3, 9]) });
+        assert_eq!(
+            verdict,
+            Verdict::Majority {
+                digest: 7,
+                minority: BTreeSet::from([3, 9])
+            }
+        );
         let verdict = judged(&[(1, 7), (2, 7)], &[1, 2, 3]);
-        assert_eq!(verdict, Verdict::Majority { digest: 7, minority: BTreeSet::new() });
+        assert_eq!(
+            verdict,
+            Verdict::Majority {
+                digest: 7,
+                minority: BTreeSet::new()
+            }
+        );
     }
 
     #[test]
@@ -62,7 +87,10 @@ mod tests {
 
     #[test]
     fn no_majority_is_a_split_and_names_nobody() {
-        assert_eq!(judged(&[(1, 7), (2, 8), (3, 9)], &[1, 2, 3]), Verdict::Split);
+        assert_eq!(
+            judged(&[(1, 7), (2, 8), (3, 9)], &[1, 2, 3]),
+            Verdict::Split
+        );
         assert_eq!(judged(&[(1, 7), (2, 8)], &[1, 2]), Verdict::Split);
     }
 }

@@ -9,11 +9,11 @@ use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
 use crate::raft::types::{LogId, Outcome, TypeConfig};
 use crate::state::agreement::{self, Verdict};
+use crate::state::digest;
 use crate::state::feed::{AppliedBatch, Feed, Notice};
 use crate::state::rows::{self, Divergence, Progress, RowError};
 use crate::state::snapshot::SnapshotData;
 use crate::state::store::{SharedReader, StateStore};
-use crate::state::digest;
 use flotilla_engine::codec::DecodeError;
 use flotilla_engine::store::{StoreError, Writes};
 use flotilla_engine::{Effect, Engine, NodeId};
@@ -21,8 +21,8 @@ use openraft::EntryPayload;
 use openraft::storage::ApplyResponder;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -40,10 +40,14 @@ pub(crate) enum ApplyError {
     Row(#[from] RowError),
     #[error("the entry at index {index} cannot be decoded: {error}")]
     Undecodable { index: u64, error: DecodeError },
+    /// What openraft issue 2116 leads to in a release build: entries were purged unapplied.
     #[error("expected the entry after index {applied}, but got {found}")]
     Gap { applied: u64, found: u64 },
     #[error("expected a snapshot of {expected:?}, but its rows stand at {found:?}")]
-    SnapshotMismatch { expected: Option<LogId>, found: Option<LogId> },
+    SnapshotMismatch {
+        expected: Option<LogId>,
+        found: Option<LogId>,
+    },
 }
 
 /// What the thread is asked to do.
@@ -134,13 +138,23 @@ impl Applier {
         let engine = Engine::open(reader.as_ref())?;
         let progress = rows::progress(reader.as_ref())?;
         let outlets = &self.outlets;
-        outlets.membership.send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
-        outlets.purge_floor.send_replace(rows::purge_floor(reader.as_ref())?);
+        outlets
+            .membership
+            .send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
+        outlets
+            .purge_floor
+            .send_replace(rows::purge_floor(reader.as_ref())?);
         outlets.state_durable.send_replace(progress.index());
         outlets.progress.send_replace(progress);
         self.clock.observe(progress.now_ms);
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let thread = ApplierThread { applier: self, engine, reader, progress, failure: None };
+        let thread = ApplierThread {
+            applier: self,
+            engine,
+            reader,
+            progress,
+            failure: None,
+        };
         std::thread::Builder::new()
             .name(format!("apply-{}", thread.applier.node_id))
             .spawn(move || thread.run(receiver))
@@ -186,7 +200,9 @@ impl ApplierThread {
     }
 
     fn result(&self) -> io::Result<()> {
-        self.failure.as_ref().map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
+        self.failure
+            .as_ref()
+            .map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
     }
 
     fn apply(
@@ -199,11 +215,16 @@ impl ApplierThread {
         if let Some(applied) = self.progress.index()
             && index != applied + 1
         {
-            return Err(ApplyError::Gap { applied, found: index });
+            return Err(ApplyError::Gap {
+                applied,
+                found: index,
+            });
         }
         let mut applied = match entry.payload {
             EntryPayload::Blank => Applied::default(),
-            EntryPayload::Normal(Proposal::Commands(commands)) => self.carry_out(index, &commands)?,
+            EntryPayload::Normal(Proposal::Commands(commands)) => {
+                self.carry_out(index, &commands)?
+            }
             EntryPayload::Normal(Proposal::Control(control)) => self.control(control)?,
             EntryPayload::Membership(membership) => {
                 let mut applied = Applied::default();
@@ -230,13 +251,21 @@ impl ApplierThread {
             .map_err(|error| ApplyError::Undecodable { index, error })?;
         let applied = self.engine.apply(self.reader.as_ref(), index, &entry)?;
         let counters = &self.applier.outlets.counters;
-        counters.commands.fetch_add(entry.commands.len() as u64, Ordering::Relaxed);
+        counters
+            .commands
+            .fetch_add(entry.commands.len() as u64, Ordering::Relaxed);
         self.applier.clock.observe(applied.now_ms);
         Ok(Applied {
             writes: applied.writes,
-            outcome: Outcome { replies: applied.replies },
+            outcome: Outcome {
+                replies: applied.replies,
+            },
             effects: applied.effects,
-            offers: entry.offers.iter().map(|offer| (offer.poll, offer.slots)).collect(),
+            offers: entry
+                .offers
+                .iter()
+                .map(|offer| (offer.poll, offer.slots))
+                .collect(),
             proposer: entry.stamp.node,
             now_ms: Some(applied.now_ms),
             after: Vec::new(),
@@ -252,7 +281,11 @@ impl ApplierThread {
                     applied.after.push(After::PurgeFloor(index));
                 }
             }
-            Control::DigestReport { node, index, digest } => {
+            Control::DigestReport {
+                node,
+                index,
+                digest,
+            } => {
                 self.compare_digests(&mut applied, index, (node, digest))?;
             }
         }
@@ -278,7 +311,11 @@ impl ApplierThread {
             Verdict::Majority { digest, minority } => {
                 if minority.contains(&self.applier.node_id) {
                     let ours = reports[&self.applier.node_id];
-                    let divergence = Divergence { index, ours, majority: digest };
+                    let divergence = Divergence {
+                        index,
+                        ours,
+                        majority: digest,
+                    };
                     applied.after.push(After::Divergence(divergence));
                 }
             }
@@ -303,7 +340,9 @@ impl ApplierThread {
         }
         for after in applied.after {
             match after {
-                After::Membership(stored) => drop(outlets.membership.send_replace(Arc::new(stored))),
+                After::Membership(stored) => {
+                    drop(outlets.membership.send_replace(Arc::new(stored)))
+                }
                 After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
                 After::Split(index) => drop(outlets.split.send_replace(Some(index))),
                 After::Divergence(divergence) => {
@@ -347,8 +386,12 @@ impl ApplierThread {
         self.engine = Engine::open(self.reader.as_ref())?;
         self.progress = rows::progress(self.reader.as_ref())?;
         let outlets = &self.applier.outlets;
-        outlets.membership.send_replace(Arc::new(rows::stored_membership(self.reader.as_ref())?));
-        outlets.purge_floor.send_replace(rows::purge_floor(self.reader.as_ref())?);
+        outlets
+            .membership
+            .send_replace(Arc::new(rows::stored_membership(self.reader.as_ref())?));
+        outlets
+            .purge_floor
+            .send_replace(rows::purge_floor(self.reader.as_ref())?);
         outlets.state_durable.send_replace(self.progress.index());
         outlets.progress.send_replace(self.progress);
         outlets.feed.publish(Notice::Lost);

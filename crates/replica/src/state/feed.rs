@@ -42,11 +42,15 @@ pub(crate) struct Feed {
 
 impl Feed {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::Sender::new(NOTICES_MAX) }
+        Self {
+            sender: broadcast::Sender::new(NOTICES_MAX),
+        }
     }
 
     pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription { receiver: self.sender.subscribe() }
+        Subscription {
+            receiver: self.sender.subscribe(),
+        }
     }
 
     pub(crate) fn publish(&self, notice: Notice) {
@@ -77,7 +81,14 @@ mod tests {
 
     fn batch(index: u64) -> Notice {
         let node = NodeId(1);
-        Notice::Applied(Arc::new(AppliedBatch { index, term: 1, node, now_ms: 0, offers: vec![], effects: vec![] }))
+        Notice::Applied(Arc::new(AppliedBatch {
+            index,
+            term: 1,
+            node,
+            now_ms: 0,
+            offers: vec![],
+            effects: vec![],
+        }))
     }
 
     #[tokio::test]

@@ -3,8 +3,8 @@
 use crate::state::store::SharedReader;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,11 @@ impl Generation {
 
     fn over(database: DB, directory: &Path) -> Self {
         let directory = directory.to_owned();
-        Self { database: Some(database), directory, is_doomed: AtomicBool::new(false) }
+        Self {
+            database: Some(database),
+            directory,
+            is_doomed: AtomicBool::new(false),
+        }
     }
 
     /// Where it lies.
@@ -84,15 +88,23 @@ impl Generation {
     /// Calls `read` with the rows as they are now.
     pub(crate) fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
         let snapshot = self.database().snapshot();
-        read(&Rows { database: self.database(), snapshot: Some(&snapshot) });
+        read(&Rows {
+            database: self.database(),
+            snapshot: Some(&snapshot),
+        });
     }
 
     fn database(&self) -> &DB {
-        self.database.as_ref().expect("the database is there until drop")
+        self.database
+            .as_ref()
+            .expect("the database is there until drop")
     }
 
     fn rows(&self) -> Rows<'_> {
-        Rows { database: self.database(), snapshot: None }
+        Rows {
+            database: self.database(),
+            snapshot: None,
+        }
     }
 }
 

@@ -34,7 +34,11 @@ impl Machine {
         let store = Arc::clone(&applier.store);
         let outlets = applier.outlets.clone();
         let jobs = applier.spawn()?;
-        Ok(Self { store, outlets, jobs })
+        Ok(Self {
+            store,
+            outlets,
+            jobs,
+        })
     }
 
     async fn enqueue(&self, job: Job) -> io::Result<()> {
@@ -76,12 +80,13 @@ impl RaftStateMachine<TypeConfig> for Machine {
         snapshot: SnapshotData,
     ) -> Result<(), io::Error> {
         let (sender, receiver) = oneshot::channel();
-        self.enqueue(Job::Install(meta.last_log_id, snapshot, sender)).await?;
+        self.enqueue(Job::Install(meta.last_log_id, snapshot, sender))
+            .await?;
         receiver.await.map_err(|_| applier_gone())?
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
-        self.store.captured().map(|capture| snapshot_of(capture)).transpose()
+        self.store.captured().map(snapshot_of).transpose()
     }
 }
 
@@ -107,7 +112,10 @@ impl RaftSnapshotBuilder<TypeConfig> for Machine {
 
 fn snapshot_of(capture: Arc<dyn SharedReader>) -> io::Result<Snapshot> {
     let meta = meta_of(capture.as_ref()).map_err(io::Error::other)?;
-    Ok(Snapshot { meta, snapshot: SnapshotData::Captured(capture) })
+    Ok(Snapshot {
+        meta,
+        snapshot: SnapshotData::Captured(capture),
+    })
 }
 
 fn applier_gone() -> io::Error {

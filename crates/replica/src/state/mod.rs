@@ -15,4 +15,4 @@ pub(crate) mod machine;
 pub(crate) mod rocks;
 pub(crate) mod rows;
 pub(crate) mod snapshot;
-pub mod store;
+pub(crate) mod store;

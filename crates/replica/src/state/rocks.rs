@@ -46,8 +46,16 @@ impl RocksState {
         remove_others(&generations, &[CURRENT, &name])?;
         let current = Generation::open(&generations.join(&name)).map_err(failed)?;
         let captured = newest_capture(&snapshots)?;
-        let numbers = [Some(current.directory()), captured.as_ref().map(|c| c.directory())];
-        let number_last = numbers.into_iter().flatten().filter_map(number_of).max().unwrap_or(0);
+        let numbers = [
+            Some(current.directory()),
+            captured.as_ref().map(|c| c.directory()),
+        ];
+        let number_last = numbers
+            .into_iter()
+            .flatten()
+            .filter_map(number_of)
+            .max()
+            .unwrap_or(0);
         Ok(Self {
             inner: Arc::new(Inner {
                 generations,
@@ -70,7 +78,10 @@ impl Inner {
     }
 
     fn next_name(&self) -> String {
-        let mut next = self.number_next.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self
+            .number_next
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *next += 1;
         directory_name(*next - 1)
     }
@@ -80,7 +91,9 @@ impl Inner {
         current.flush()?;
         let directory = self.snapshots.join(self.next_name());
         current.checkpoint(&directory)?;
-        sync_tree(&directory).and_then(|()| sync_directory(&self.snapshots)).map_err(failed)?;
+        sync_tree(&directory)
+            .and_then(|()| sync_directory(&self.snapshots))
+            .map_err(failed)?;
         let capture = Arc::new(Generation::open_frozen(&directory).map_err(failed)?);
         self.keep_newer(capture)
     }
@@ -133,7 +146,10 @@ impl StateStore for RocksState {
         let directory = self.inner.generations.join(self.inner.next_name());
         let generation = Generation::open(&directory).map_err(failed)?;
         generation.doom();
-        Ok(Box::new(ReceivedGeneration { generation, inner: Arc::clone(&self.inner) }))
+        Ok(Box::new(ReceivedGeneration {
+            generation,
+            inner: Arc::clone(&self.inner),
+        }))
     }
 }
 
@@ -156,11 +172,17 @@ impl Incoming for ReceivedGeneration {
         let Self { generation, inner } = *self;
         generation.flush()?;
         sync_tree(generation.directory()).map_err(failed)?;
-        let name = generation.directory().file_name().and_then(|name| name.to_str());
+        let name = generation
+            .directory()
+            .file_name()
+            .and_then(|name| name.to_str());
         let name = name.expect("the directory has a name that was made of digits");
         replace_file(&inner.generations, CURRENT, name.as_bytes()).map_err(failed)?;
         generation.spare();
-        let mut current = inner.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = inner
+            .current
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *current, Arc::new(generation)).doom();
         Ok(())
     }
@@ -199,12 +221,19 @@ fn newest_capture(snapshots: &Path) -> Result<Option<Generation>, StoreError> {
 fn remove_others(directory: &Path, kept: &[&str]) -> Result<(), StoreError> {
     for entry in fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        let is_kept = entry.file_name().to_str().is_some_and(|name| kept.contains(&name));
+        let is_kept = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| kept.contains(&name));
         if is_kept {
             continue;
         }
         let path = entry.path();
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        let removed = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
         removed.map_err(failed)?;
     }
     Ok(())

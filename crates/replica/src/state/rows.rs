@@ -42,26 +42,29 @@ pub enum RowError {
 
 /// Where the state stands: the last applied entry and what it left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// The last applied entry; unset before the first.
-    pub log_id: Option<LogId>,
+    pub(crate) log_id: Option<LogId>,
     /// The digest chained up to it (design rule 11).
-    pub digest: u128,
+    pub(crate) digest: u128,
     /// The replicated time after it, in milliseconds.
-    pub now_ms: u64,
+    pub(crate) now_ms: u64,
 }
 
 impl Progress {
     /// The index of the last applied entry.
-    #[must_use]
-    pub fn index(&self) -> Option<u64> {
+    pub(crate) fn index(&self) -> Option<u64> {
         self.log_id.map(|log_id| log_id.index())
     }
 }
 
 #[derive(Serialize, Deserialize)]
 enum VersionedProgress {
-    V1 { log_id: Option<(u64, u64)>, digest: u128, now_ms: u64 },
+    V1 {
+        log_id: Option<(u64, u64)>,
+        digest: u128,
+        now_ms: u64,
+    },
 }
 
 /// Whose data directory this is.
@@ -99,17 +102,32 @@ enum VersionedReports {
 }
 
 pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
-    let log_id = progress.log_id.map(|log_id| (membership::term_of(&log_id), log_id.index()));
-    let value =
-        VersionedProgress::V1 { log_id, digest: progress.digest, now_ms: progress.now_ms };
+    let log_id = progress
+        .log_id
+        .map(|log_id| (membership::term_of(&log_id), log_id.index()));
+    let value = VersionedProgress::V1 {
+        log_id,
+        digest: progress.digest,
+        now_ms: progress.now_ms,
+    };
     writes.insert(PROGRESS.to_vec(), Some(codec::encode(&value)));
 }
 
 pub(crate) fn progress(rows: &dyn Reader) -> Result<Progress, RowError> {
-    let Some(bytes) = rows.get(&PROGRESS)? else { return Ok(Progress::default()) };
-    let VersionedProgress::V1 { log_id, digest, now_ms } = decode("progress", &bytes)?;
+    let Some(bytes) = rows.get(&PROGRESS)? else {
+        return Ok(Progress::default());
+    };
+    let VersionedProgress::V1 {
+        log_id,
+        digest,
+        now_ms,
+    } = decode("progress", &bytes)?;
     let log_id = log_id.map(|(term, index)| LogId::new_term_index(term, index));
-    Ok(Progress { log_id, digest, now_ms })
+    Ok(Progress {
+        log_id,
+        digest,
+        now_ms,
+    })
 }
 
 pub(crate) fn put_membership(writes: &mut Writes, stored: &StoredMembership) {
@@ -117,7 +135,9 @@ pub(crate) fn put_membership(writes: &mut Writes, stored: &StoredMembership) {
 }
 
 pub(crate) fn stored_membership(rows: &dyn Reader) -> Result<StoredMembership, RowError> {
-    let Some(bytes) = rows.get(&MEMBERSHIP)? else { return Ok(StoredMembership::default()) };
+    let Some(bytes) = rows.get(&MEMBERSHIP)? else {
+        return Ok(StoredMembership::default());
+    };
     membership::decode_stored(&bytes).map_err(|error: MembershipError| RowError::Corrupt {
         row: "membership",
         error: error.to_string(),
@@ -138,7 +158,9 @@ pub(crate) fn digest_reports(
     rows: &dyn Reader,
     index: u64,
 ) -> Result<BTreeMap<u64, u128>, RowError> {
-    let Some(bytes) = rows.get(&reports_key(index))? else { return Ok(BTreeMap::new()) };
+    let Some(bytes) = rows.get(&reports_key(index))? else {
+        return Ok(BTreeMap::new());
+    };
     let VersionedReports::V1(reports) = decode("digest report", &bytes)?;
     Ok(reports)
 }
@@ -155,13 +177,17 @@ pub(crate) fn trim_digest_reports(
     kept: usize,
 ) -> Result<(), RowError> {
     let mut seen = 0;
-    rows.scan(&KeyRange::prefix(&DIGEST_REPORTS), Order::Descending, &mut |key, _| {
-        seen += 1;
-        if seen > kept {
-            writes.insert(key.to_vec(), None);
-        }
-        ControlFlow::Continue(())
-    })?;
+    rows.scan(
+        &KeyRange::prefix(&DIGEST_REPORTS),
+        Order::Descending,
+        &mut |key, _| {
+            seen += 1;
+            if seen > kept {
+                writes.insert(key.to_vec(), None);
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(())
 }
 
@@ -170,7 +196,9 @@ pub(crate) fn put_identity(writes: &mut Writes, identity: &Identity) {
 }
 
 pub(crate) fn identity(rows: &dyn Reader) -> Result<Option<Identity>, RowError> {
-    rows.get(&IDENTITY)?.map(|bytes| decode_identity(&bytes)).transpose()
+    rows.get(&IDENTITY)?
+        .map(|bytes| decode_identity(&bytes))
+        .transpose()
 }
 
 /// The bytes of an identity, here and in the log.
@@ -190,14 +218,19 @@ pub(crate) fn put_divergence(writes: &mut Writes, divergence: &Divergence) {
 }
 
 pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowError> {
-    let Some(bytes) = rows.get(&DIVERGENCE)? else { return Ok(None) };
+    let Some(bytes) = rows.get(&DIVERGENCE)? else {
+        return Ok(None);
+    };
     let VersionedDivergence::V1(divergence) = decode("divergence", &bytes)?;
     Ok(Some(divergence))
 }
 
 /// The rows that a snapshot carries.
 pub(crate) fn travelling() -> KeyRange {
-    KeyRange { from: Vec::new(), to: vec![LOCAL] }
+    KeyRange {
+        from: Vec::new(),
+        to: vec![LOCAL],
+    }
 }
 
 fn reports_key(index: u64) -> Vec<u8> {
@@ -205,8 +238,10 @@ fn reports_key(index: u64) -> Vec<u8> {
 }
 
 fn decode<T: serde::de::DeserializeOwned>(row: &'static str, bytes: &[u8]) -> Result<T, RowError> {
-    codec::decode(bytes)
-        .map_err(|error: DecodeError| RowError::Corrupt { row, error: error.to_string() })
+    codec::decode(bytes).map_err(|error: DecodeError| RowError::Corrupt {
+        row,
+        error: error.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -222,8 +257,15 @@ mod tests {
             digest: u128::MAX - 5,
             now_ms: 1_700_000_000_000,
         };
-        let identity = Identity { node_id: 2, incarnation: 99 };
-        let divergence = Divergence { index: 8, ours: 1, majority: 2 };
+        let identity = Identity {
+            node_id: 2,
+            incarnation: 99,
+        };
+        let divergence = Divergence {
+            index: 8,
+            ours: 1,
+            majority: 2,
+        };
         put_progress(&mut writes, &progress);
         put_purge_floor(&mut writes, 7);
         put_identity(&mut writes, &identity);
@@ -235,7 +277,10 @@ mod tests {
         assert_eq!(purge_floor(&store).unwrap(), 7);
         assert_eq!(super::identity(&store).unwrap(), Some(identity));
         assert_eq!(super::divergence(&store).unwrap(), Some(divergence));
-        assert_eq!(stored_membership(&store).unwrap(), StoredMembership::default());
+        assert_eq!(
+            stored_membership(&store).unwrap(),
+            StoredMembership::default()
+        );
     }
 
     #[test]
@@ -258,7 +303,10 @@ mod tests {
         trim_digest_reports(&store, &mut trim, 2).unwrap();
         store.write(&trim);
         assert!(digest_reports(&store, 10).unwrap().is_empty());
-        assert_eq!(digest_reports(&store, 300).unwrap(), BTreeMap::from([(1, 5)]));
+        assert_eq!(
+            digest_reports(&store, 300).unwrap(),
+            BTreeMap::from([(1, 5)])
+        );
     }
 
     #[test]

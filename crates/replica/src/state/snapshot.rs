@@ -74,10 +74,7 @@ pub(crate) enum PartError {
 }
 
 /// Packs all travelling rows and hands the parts to `send` until it returns false.
-pub(crate) fn pack(
-    rows: &dyn Reader,
-    send: &mut dyn FnMut(Part) -> bool,
-) -> Result<(), PartError> {
+pub(crate) fn pack(rows: &dyn Reader, send: &mut dyn FnMut(Part) -> bool) -> Result<(), PartError> {
     let mut rows_count = 0;
     let mut hasher = Xxh3::new();
     let mut is_wanted = true;
@@ -102,7 +99,10 @@ pub(crate) fn pack(
         return Err(error);
     }
     if is_wanted {
-        send(Part::End { rows_count, digest: hasher.digest128() });
+        send(Part::End {
+            rows_count,
+            digest: hasher.digest128(),
+        });
     }
     Ok(())
 }
@@ -116,14 +116,21 @@ pub(crate) struct Unpacker {
 
 impl Unpacker {
     pub(crate) fn new(incoming: Box<dyn Incoming>) -> Self {
-        Self { incoming, rows_count: 0, hasher: Xxh3::new() }
+        Self {
+            incoming,
+            rows_count: 0,
+            hasher: Xxh3::new(),
+        }
     }
 
     /// Takes a part of rows.
     pub(crate) fn rows(&mut self, checksum: u32, compressed: &[u8]) -> Result<(), PartError> {
         let found = crc32fast::hash(compressed);
         if found != checksum {
-            return Err(PartError::Checksum { expected: checksum, found });
+            return Err(PartError::Checksum {
+                expected: checksum,
+                found,
+            });
         }
         let plain = decompress(compressed)?;
         let writes = parse(&plain)?;
@@ -135,7 +142,10 @@ impl Unpacker {
     /// Takes the end.
     pub(crate) fn end(self, rows_count: u64, digest: u128) -> Result<SnapshotData, PartError> {
         if rows_count != self.rows_count || digest != self.hasher.digest128() {
-            return Err(PartError::Incomplete { expected: rows_count, found: self.rows_count });
+            return Err(PartError::Incomplete {
+                expected: rows_count,
+                found: self.rows_count,
+            });
         }
         Ok(SnapshotData::Received(self.incoming))
     }
@@ -204,9 +214,16 @@ fn take_field(plain: &mut &[u8]) -> Result<Vec<u8>, PartError> {
 
 fn compress(plain: &[u8]) -> Result<Part, PartError> {
     let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
-    encoder.write_all(plain).map_err(|error| PartError::Unpack(error.to_string()))?;
-    let compressed = encoder.finish().map_err(|error| PartError::Unpack(error.to_string()))?;
-    Ok(Part::Rows { checksum: crc32fast::hash(&compressed), compressed: compressed.into() })
+    encoder
+        .write_all(plain)
+        .map_err(|error| PartError::Unpack(error.to_string()))?;
+    let compressed = encoder
+        .finish()
+        .map_err(|error| PartError::Unpack(error.to_string()))?;
+    Ok(Part::Rows {
+        checksum: crc32fast::hash(&compressed),
+        compressed: compressed.into(),
+    })
 }
 
 fn decompress(compressed: &[u8]) -> Result<Vec<u8>, PartError> {
@@ -264,7 +281,10 @@ mod tests {
         let mut unpacker = Unpacker::new(Box::new(Received::default()));
         for part in parts {
             match part {
-                Part::Rows { checksum, compressed } => unpacker.rows(*checksum, compressed)?,
+                Part::Rows {
+                    checksum,
+                    compressed,
+                } => unpacker.rows(*checksum, compressed)?,
                 Part::End { rows_count, digest } => return unpacker.end(*rows_count, *digest),
             }
         }
@@ -280,7 +300,10 @@ mod tests {
             panic!("a received snapshot");
         };
         let mut seen = 0;
-        let everything = flotilla_engine::store::KeyRange { from: vec![], to: vec![0xFF] };
+        let everything = flotilla_engine::store::KeyRange {
+            from: vec![],
+            to: vec![0xFF],
+        };
         incoming
             .reader()
             .scan(&everything, Order::Ascending, &mut |key, value| {
@@ -296,11 +319,19 @@ mod tests {
     fn a_missing_repeated_or_altered_part_is_refused() {
         let parts = packed(&store(1_000));
         let missing = [&parts[..1], &parts[2..]].concat();
-        assert!(matches!(unpack(&missing), Err(PartError::Incomplete { .. })));
+        assert!(matches!(
+            unpack(&missing),
+            Err(PartError::Incomplete { .. })
+        ));
         let repeated = [&parts[..1], &parts[..]].concat();
-        assert!(matches!(unpack(&repeated), Err(PartError::Incomplete { .. })));
+        assert!(matches!(
+            unpack(&repeated),
+            Err(PartError::Incomplete { .. })
+        ));
         let mut altered = parts;
-        let Part::Rows { compressed, .. } = &mut altered[0] else { panic!("rows first") };
+        let Part::Rows { compressed, .. } = &mut altered[0] else {
+            panic!("rows first")
+        };
         let mut bytes = compressed.to_vec();
         bytes[20] ^= 1;
         *compressed = bytes.into();

@@ -1,0 +1,241 @@
+//! The command line as a whole: the global flags and the verbs.
+
+use crate::commands::Command;
+use crate::failure::Failure;
+use crate::output::Format;
+use crate::period;
+use clap::{Args, Parser};
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const FIRST_STEPS: &str = "\
+First steps:
+  flo dev                                        a cluster of one node, on this machine
+  flo workflow create -f order.yaml              store a workflow
+  flo worker exec charge -- ./charge.sh          any program is an action
+  flo workflow start order '{\"id\":7}' --wait     run it
+
+Exit codes: 0 ok, 1 not found, 2 usage or bad input, 3 refused by the server,
+4 try again later, 5 cannot connect.";
+
+/// Durable workflows on a cluster that survives the loss of its leader.
+///
+/// One binary is server (`flo server`, `flo dev`), client and worker. Every verb explains itself
+/// with an example under --help.
+#[derive(Debug, Parser)]
+#[command(name = "flo", version, after_help = FIRST_STEPS)]
+pub(crate) struct Arguments {
+    /// What every verb knows.
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The flags that every verb has.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Nodes to call; any will do, and the others are tried when one fails
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_ENDPOINT",
+        hide_env_values = true,
+        value_name = "HOST:PORT,…",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:9000"
+    )]
+    pub(crate) endpoint: Vec<String>,
+
+    /// The namespace to act in [default: default, or the one that a definition names]
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "FLO_NAMESPACE",
+        hide_env_values = true
+    )]
+    pub(crate) namespace: Option<String>,
+
+    /// How to print
+    #[arg(
+        short = 'o',
+        long,
+        global = true,
+        env = "FLO_FORMAT",
+        hide_env_values = true,
+        value_enum,
+        default_value_t = Format::Text
+    )]
+    pub(crate) format: Format,
+
+    /// How long a call may take, retries included: 10s, 500ms, 2m, or a number of seconds
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_TIMEOUT",
+        hide_env_values = true,
+        value_name = "TIME",
+        value_parser = period::parse,
+        default_value = "10s"
+    )]
+    pub(crate) timeout: Duration,
+
+    /// What to log to stderr, as `info` or `flotilla_client=debug`
+    /// [default: info for servers, warn for the rest]
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_LOG",
+        hide_env_values = true,
+        value_name = "FILTER"
+    )]
+    pub(crate) log: Option<String>,
+}
+
+/// Prints what clap has to say (help, or what is wrong with the command line), and its exit code.
+pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && wants_json(std::env::args_os()) {
+        let text = error.render().to_string();
+        let sentence = text.lines().next().unwrap_or_default();
+        let message = sentence.trim_start_matches("error: ");
+        return Failure::usage("usage", message)
+            .with_hint("see --help")
+            .report(Format::Json);
+    }
+    // Whoever does not listen any more need not be told that it failed.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Whether a command line that could not be parsed asks for JSON.
+fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let arguments: Vec<OsString> = arguments.collect();
+    let is_flag = |argument: &OsString| argument == "-o" || argument == "--format";
+    let is_both = |argument: &OsString| {
+        ["-ojson", "-o=json", "--format=json"]
+            .iter()
+            .any(|both| argument == both)
+    };
+    arguments.iter().any(is_both)
+        || arguments
+            .windows(2)
+            .any(|pair| is_flag(&pair[0]) && pair[1] == "json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_a_sentence_and_an_example() {
+        let mut open = vec![("flo".to_owned(), Arguments::command())];
+        let mut verbs = 0;
+        while let Some((path, command)) = open.pop() {
+            assert!(command.get_about().is_some(), "`{path}` says what it does");
+            let below: Vec<_> = command.get_subcommands().cloned().collect();
+            if below.is_empty() {
+                let help = command.get_after_help().map(ToString::to_string);
+                let help = help.unwrap_or_default();
+                assert!(help.contains(&path), "the help of `{path}` has an example");
+                verbs += 1;
+            }
+            let child =
+                |command: clap::Command| (format!("{path} {}", command.get_name()), command);
+            open.extend(below.into_iter().map(child));
+        }
+        assert!(verbs > 25, "the walk reaches the verbs: {verbs}");
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_parses() {
+        let mut open = vec![Arguments::command()];
+        while let Some(command) = open.pop() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let examples = help.as_deref().unwrap_or_default().lines();
+            for example in examples.filter(|line| line.trim_start().starts_with("flo ")) {
+                let words = words(example);
+                let parsed = Arguments::try_parse_from(&words);
+                assert!(
+                    parsed.is_ok(),
+                    "{example:?}: {}",
+                    parsed.expect_err("checked")
+                );
+            }
+            open.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// The words of a shell line: quotes group, two spaces begin a remark, `|` and `>` end it.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.trim();
+        let line = line.split_once("  ").map_or(line, |(command, _)| command);
+        let mut words = vec![String::new()];
+        let mut is_quoted = false;
+        for character in line.chars() {
+            match character {
+                '\'' => is_quoted = !is_quoted,
+                '|' | '>' if !is_quoted => break,
+                ' ' if !is_quoted => words.push(String::new()),
+                other => words.last_mut().expect("never empty").push(other),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn global_flags_may_stand_before_and_after_the_verb() {
+        for line in [
+            "flo -o json -n shop --endpoint a:1,b:2 --timeout 500ms workflow list",
+            "flo workflow list --timeout 500ms --endpoint a:1,b:2 -n shop --format json",
+        ] {
+            let globals = parse(line).expect(line).globals;
+            assert_eq!(globals.format, Format::Json);
+            assert_eq!(globals.namespace.as_deref(), Some("shop"));
+            assert_eq!(globals.endpoint, ["a:1", "b:2"]);
+            assert_eq!(globals.timeout, Duration::from_millis(500));
+        }
+    }
+
+    #[test]
+    fn bad_usage_exits_with_2() {
+        for line in [
+            "flo",
+            "flo workflow",
+            "flo workflow start",
+            "flo workflow list --limit 0",
+            "flo workflow list --limit 1001",
+            "flo workflow runs --status done",
+            "flo action invoke a --wait --async",
+            "flo worker exec",
+            "flo worker exec a",
+            "flo worker exec --action a",
+            "flo --timeout soon cluster status",
+            "flo plan status a b",
+        ] {
+            assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_that_cannot_be_parsed_still_says_how_to_print() {
+        let asks = |line: &str| wants_json(line.split_whitespace().map(OsString::from));
+        assert!(asks("flo -o json workflow lost"));
+        assert!(asks("flo workflow lost --format=json"));
+        assert!(!asks("flo workflow start json"));
+    }
+}

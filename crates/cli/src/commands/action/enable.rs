@@ -1,0 +1,26 @@
+//! `flo action enable`.
+
+use crate::commands::switch::SwitchedView;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::EnableActionRequest;
+
+/// Let an action be invoked again
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo action enable charge")]
+pub(crate) struct Enable {
+    /// The action's name
+    name: String,
+}
+
+impl Enable {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = EnableActionRequest {
+            name: self.name.clone(),
+            ..EnableActionRequest::default()
+        };
+        session.client()?.enable_action(request).await?;
+        SwitchedView::new(self.name, true).print(session.output)
+    }
+}

@@ -1,0 +1,119 @@
+//! `flo action register`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::ActionView;
+use bytes::Bytes;
+use clap::Args;
+use flotilla_client::v1::{ActionType, RegisterActionRequest};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  flo action register charge --timeout-ms 5000 --max-retries 5
+  flo action register ship --wasm ship.wasm";
+
+/// Register an action, or replace all its fields
+///
+/// Without --wasm, workers run it; with it, the nodes themselves do, in a sandbox.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Register {
+    /// The action's name
+    name: String,
+
+    /// The module that runs it: a .wasm file, or .wat text
+    #[arg(long, value_name = "FILE")]
+    wasm: Option<PathBuf>,
+
+    /// How long a worker may be silent about a task [default: 30000]
+    #[arg(long, value_name = "N")]
+    timeout_ms: Option<u64>,
+
+    /// Retries after the first attempt [default: 3]
+    #[arg(long, value_name = "N")]
+    max_retries: Option<u32>,
+
+    /// The delay before the first retry, doubled with each [default: 1000]
+    #[arg(long, value_name = "N")]
+    retry_delay_ms: Option<u64>,
+
+    /// What it does, in words
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    description: String,
+}
+
+impl Register {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let (action_type, wasm_module) = match &self.wasm {
+            Some(path) => (ActionType::Wasm, read_module(path)?),
+            None => (ActionType::User, Bytes::new()),
+        };
+        let request = RegisterActionRequest {
+            name: self.name,
+            r#type: action_type.into(),
+            wasm_module,
+            timeout_ms: self.timeout_ms,
+            max_retries: self.max_retries,
+            retry_delay_ms: self.retry_delay_ms,
+            description: self.description,
+            ..RegisterActionRequest::default()
+        };
+        let response = session.client()?.register_action(request).await?;
+        let view = ActionView::from(response.action.unwrap_or_default());
+        let done = if response.changed {
+            "registered"
+        } else {
+            "unchanged"
+        };
+        session
+            .output
+            .value(&view, |view| format!("{} {done}", view.title()))
+    }
+}
+
+fn read_module(path: &Path) -> Result<Bytes, Failure> {
+    let name = path.display();
+    let bytes = fs::read(path).map_err(|error| {
+        Failure::usage(
+            "file_unreadable",
+            format!("expected to read {name}, but {error}"),
+        )
+    })?;
+    let module = flotilla_wasm::to_binary(&bytes)
+        .map_err(|error| Failure::usage("module_malformed", format!("{name}: {error}")))?;
+    Ok(module.into_owned().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn module(bytes: &[u8]) -> Result<Bytes, Failure> {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(bytes).expect("room for a module");
+        read_module(file.path())
+    }
+
+    #[test]
+    fn text_is_sent_as_a_binary_module() {
+        let binary = module(b"(module)").expect("text");
+        assert_eq!(&binary[..4], b"\0asm");
+        assert_eq!(module(&binary), Ok(binary));
+    }
+
+    #[test]
+    fn a_file_that_is_no_module_is_bad_input() {
+        let failure = module(b"(module (func").expect_err("half of a module");
+        assert_eq!(failure.code(), "module_malformed");
+        let failure = read_module(Path::new("no/such/file")).expect_err("missing");
+        assert_eq!(failure.code(), "file_unreadable");
+    }
+}

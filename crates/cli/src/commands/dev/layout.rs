@@ -1,0 +1,131 @@
+//! Where the nodes of `flo dev` listen and keep their data.
+
+use crate::failure::Failure;
+use flotilla_server::{Peer, ServerConfig};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// From the ports of one node to those of the next.
+const PORTS_PER_NODE: u16 = 10;
+
+/// The nodes of a cluster in one process.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// How many.
+    pub(super) nodes: u16,
+    /// The first node's port for clients.
+    pub(super) port: u16,
+    /// The folder of all their folders.
+    pub(super) data_dir: PathBuf,
+}
+
+impl Layout {
+    /// The configuration of each node.
+    ///
+    /// # Errors
+    /// `usage` when there are not as many ports.
+    pub(super) fn configs(&self) -> Result<Vec<ServerConfig>, Failure> {
+        let mut configs = Vec::new();
+        for index in 0..self.nodes {
+            let [listen, peer_listen, http_listen] = self.addresses(index)?;
+            let node_id = u64::from(index) + 1;
+            configs.push(ServerConfig {
+                node_id,
+                listen,
+                http_listen,
+                peer_listen,
+                data_dir: self.data_dir.join(format!("node-{node_id}")),
+                ..ServerConfig::default()
+            });
+        }
+        let peer = |config: &ServerConfig| Peer {
+            node_id: config.node_id,
+            address: config.peer_listen.to_string(),
+        };
+        let peers: Vec<Peer> = configs.iter().map(peer).collect();
+        for config in &mut configs {
+            config.peers.clone_from(&peers);
+        }
+        Ok(configs)
+    }
+
+    /// What is printed before the cluster is ready.
+    pub(super) fn text(&self, configs: &[ServerConfig]) -> String {
+        let mut text = String::new();
+        for config in configs {
+            let ServerConfig {
+                node_id,
+                listen,
+                peer_listen,
+                http_listen,
+                ..
+            } = config;
+            text.push_str(&format!(
+                "node {node_id}: clients {listen}, peers {peer_listen}, http {http_listen}\n"
+            ));
+        }
+        let endpoints: Vec<String> = configs
+            .iter()
+            .map(|config| config.listen.to_string())
+            .collect();
+        text.push_str(&format!("data in {}\n", self.data_dir.display()));
+        text.push_str(&format!("endpoints {}\n", endpoints.join(",")));
+        text
+    }
+
+    /// For clients, peers and HTTP.
+    fn addresses(&self, index: u16) -> Result<[SocketAddr; 3], Failure> {
+        let first = index
+            .checked_mul(PORTS_PER_NODE)
+            .and_then(|offset| self.port.checked_add(offset));
+        let last = first.and_then(|first| first.checked_add(2));
+        let (Some(first), Some(last)) = (first, last) else {
+            let message = format!(
+                "expected ports up to 65535 for {} nodes, but they begin at {}",
+                self.nodes, self.port
+            );
+            return Err(Failure::usage("port_invalid", message).with_hint("pass a lower --port"));
+        };
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Ok([address(first), address(first + 1), address(last)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn each_node_takes_three_ports_and_a_folder() {
+        let layout = Layout {
+            nodes: 2,
+            port: 9000,
+            data_dir: ".flo".into(),
+        };
+        let configs = layout.configs().expect("enough ports");
+        expect![[r#"
+            node 1: clients 127.0.0.1:9000, peers 127.0.0.1:9001, http 127.0.0.1:9002
+            node 2: clients 127.0.0.1:9010, peers 127.0.0.1:9011, http 127.0.0.1:9012
+            data in .flo
+            endpoints 127.0.0.1:9000,127.0.0.1:9010
+        "#]]
+        .assert_eq(&layout.text(&configs));
+        assert_eq!(configs[1].data_dir, PathBuf::from(".flo/node-2"));
+        assert_eq!(configs[0].peers.len(), 2);
+        assert_eq!(configs[0].peers[1].address, "127.0.0.1:9011");
+    }
+
+    #[test]
+    fn ports_end_somewhere() {
+        let layout = Layout {
+            nodes: 2,
+            port: 65_530,
+            data_dir: ".flo".into(),
+        };
+        assert_eq!(
+            layout.configs().expect_err("too high").code(),
+            "port_invalid"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! `flo dev`: a whole cluster in one process.
+
+mod layout;
+
+use self::layout::Layout;
+use crate::failure::Failure;
+use crate::output;
+use crate::shutdown::Shutdown;
+use clap::Args;
+use flotilla_server::{Server, ServerConfig, ServerError};
+use futures::future::{join_all, try_join_all};
+use std::path::PathBuf;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo dev
+  flo dev --nodes 3 --ephemeral
+
+Each node takes three ports: for clients, peers and HTTP. Node 1 has 9000, 9001 and 9002, node 2
+9010, 9011 and 9012, and so on.";
+
+/// Run a cluster in this process, to try things out
+///
+/// Prints the endpoints and, once a leader serves, the line `ready`. Ctrl-C stops it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Dev {
+    /// How many nodes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=9))]
+    nodes: u16,
+
+    /// Where the nodes keep their data
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = ".flo",
+        conflicts_with = "ephemeral"
+    )]
+    data_dir: PathBuf,
+
+    /// The first of the ports
+    #[arg(long, value_name = "P", default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+
+    /// Keep the data in a temporary folder and remove it at the end
+    #[arg(long)]
+    ephemeral: bool,
+}
+
+impl Dev {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let shutdown = Shutdown::new()?;
+        // Removed when it is dropped: after the servers have stopped.
+        let ephemeral = if self.ephemeral {
+            Some(temporary_folder()?)
+        } else {
+            None
+        };
+        let layout = Layout {
+            nodes: self.nodes,
+            port: self.port,
+            data_dir: ephemeral
+                .as_ref()
+                .map_or(self.data_dir, |dir| dir.path().to_owned()),
+        };
+        let configs = layout.configs()?;
+        output::write(&layout.text(&configs))?;
+        run(configs, shutdown).await
+    }
+}
+
+async fn run(configs: Vec<ServerConfig>, mut shutdown: Shutdown) -> Result<(), Failure> {
+    // Together: the first start of a cluster waits for all its members.
+    let starting = try_join_all(configs.into_iter().map(Server::start));
+    let servers = tokio::select! {
+        servers = starting => servers.map_err(|error| Failure::server_start(&error))?,
+        () = shutdown.requested() => return Ok(()),
+    };
+    tokio::select! {
+        ready = try_join_all(servers.iter().map(Server::ready)) => {
+            ready.map_err(|error| Failure::server_end(&error))?;
+            output::write("ready\n")?;
+            run_until(servers, shutdown.requested()).await
+        }
+        () = shutdown.requested() => run_until(servers, async {}).await,
+    }
+}
+
+/// Runs all servers until the shutdown, or until one of them cannot go on.
+async fn run_until(
+    servers: Vec<Server>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Failure> {
+    let stop = CancellationToken::new();
+    let running = servers.into_iter().map(|server| {
+        let stop = stop.clone();
+        async move {
+            let ended = server.run_until(stop.cancelled()).await;
+            stop.cancel();
+            ended
+        }
+    });
+    let running = join_all(running);
+    let watch = async {
+        tokio::select! {
+            () = shutdown => stop.cancel(),
+            () = stop.cancelled() => {}
+        }
+    };
+    let (ends, ()) = tokio::join!(running, watch);
+    let ended: Result<Vec<()>, ServerError> = ends.into_iter().collect();
+    ended.map_err(|error| Failure::server_end(&error))?;
+    Ok(())
+}
+
+fn temporary_folder() -> Result<TempDir, Failure> {
+    TempDir::with_prefix("flo-dev-").map_err(|error| {
+        let message = format!("expected to make a temporary folder, but {error}");
+        Failure::local("data_dir", message)
+    })
+}

@@ -1,0 +1,65 @@
+//! The verbs, one file each.
+
+mod action;
+mod bench;
+mod cluster;
+mod completions;
+mod dev;
+mod listing;
+mod server;
+mod switch;
+mod worker;
+mod workflow;
+
+use crate::arguments::Arguments;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::{arguments::Globals, logging};
+use clap::Subcommand;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Dev(dev::Dev),
+    Server(server::Server),
+    #[command(subcommand)]
+    Workflow(workflow::WorkflowCommand),
+    #[command(subcommand)]
+    Action(action::ActionCommand),
+    #[command(subcommand)]
+    Worker(worker::WorkerCommand),
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
+    Completions(completions::Completions),
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// What is to be told on stderr, with the exit code.
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { globals, command } = arguments;
+    start_log(&globals, &command)?;
+    let session = Session::new(globals);
+    match command {
+        Command::Dev(dev) => dev.run().await,
+        Command::Server(server) => server.run().await,
+        Command::Workflow(workflow) => workflow.run(&session).await,
+        Command::Action(action) => action.run(&session).await,
+        Command::Worker(worker) => worker.run(&session).await,
+        Command::Cluster(cluster) => cluster.run(&session).await,
+        Command::Bench(bench) => bench.run(&session).await,
+        Command::Completions(completions) => completions.run(),
+    }
+}
+
+fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
+    let default = match command {
+        Command::Server(_) => "info",
+        // Several nodes at a terminal: their everyday messages would bury the endpoints.
+        _ => "warn",
+    };
+    logging::start(globals.log.as_deref().unwrap_or(default))
+}

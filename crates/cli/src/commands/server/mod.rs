@@ -1,0 +1,74 @@
+//! `flo server`: one node of a cluster.
+
+mod settings;
+
+use self::settings::Settings;
+use crate::failure::Failure;
+use crate::output;
+use crate::shutdown::Shutdown;
+use clap::Args;
+use flotilla_server::ServerConfig;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo server --data-dir /var/lib/flo
+  flo server --config flo.toml --listen 127.0.0.1:9010
+
+A file names the same keys, for example:
+  node_id = 1
+  listen = \"10.0.0.1:9000\"
+  peer_listen = \"10.0.0.1:9001\"
+  data_dir = \"/var/lib/flo\"
+  peers = [\"1=10.0.0.1:9001\", \"2=10.0.0.2:9001\", \"3=10.0.0.3:9001\"]
+  insecure = true
+
+A flag goes before its variable, and the variable before the file. Exit codes: 0 stopped by SIGTERM
+or Ctrl-C, 1 could not go on, 2 bad configuration, 3 could not start.";
+
+/// Run one node of a cluster
+///
+/// Prints one line once a leader serves. Logs go to stderr. SIGTERM and Ctrl-C stop it gracefully.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Server {
+    /// A TOML file with the keys below, in snake case
+    #[arg(long, value_name = "FILE", env = "FLO_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Server {
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let config = self.settings.over_file(self.config.as_deref())?;
+        serve(config).await
+    }
+}
+
+async fn serve(config: ServerConfig) -> Result<(), Failure> {
+    let mut shutdown = Shutdown::new()?;
+    let node_id = config.node_id;
+    let server = tokio::select! {
+        server = flotilla_server::Server::start(config) => server,
+        () = shutdown.requested() => return Ok(()),
+    };
+    let server = server.map_err(|error| Failure::server_start(&error))?;
+    let is_stopping = tokio::select! {
+        ready = server.ready() => {
+            ready.map_err(|error| Failure::server_end(&error))?;
+            let address = server.client_address();
+            output::write(&format!("node {node_id} serves clients at {address}\n"))?;
+            false
+        }
+        () = shutdown.requested() => true,
+    };
+    let stop = async {
+        if !is_stopping {
+            shutdown.requested().await;
+        }
+    };
+    let ended = server.run_until(stop).await;
+    ended.map_err(|error| Failure::server_end(&error))
+}

@@ -1,0 +1,191 @@
+//! What a node is told about itself: by flags, variables and a file.
+
+use crate::failure::Failure;
+use clap::Args;
+use figment::Figment;
+use figment::providers::{Format, Serialized, Toml};
+use flotilla_server::ServerConfig;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The keys of a server's configuration as flags; what is not given is absent.
+#[derive(Clone, Debug, Default, Args, Serialize)]
+pub(super) struct Settings {
+    /// This node's id, from 1; never given to another node [default: 1]
+    #[arg(long, env = "FLO_NODE_ID", hide_env_values = true, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_id: Option<u64>,
+
+    /// Where to listen for clients [default: 127.0.0.1:9000]
+    #[arg(
+        long,
+        env = "FLO_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<SocketAddr>,
+
+    /// Where to listen for HTTP [default: 127.0.0.1:9002]
+    #[arg(
+        long,
+        env = "FLO_HTTP_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http_listen: Option<SocketAddr>,
+
+    /// Where to listen for the other nodes [default: 127.0.0.1:9001]
+    #[arg(
+        long,
+        env = "FLO_PEER_LISTEN",
+        hide_env_values = true,
+        value_name = "IP:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer_listen: Option<SocketAddr>,
+
+    /// What clients are told to connect to [default: the address to listen on]
+    #[arg(
+        long,
+        env = "FLO_ADVERTISE",
+        hide_env_values = true,
+        value_name = "HOST:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advertise: Option<String>,
+
+    /// Where the node keeps its data [default: flo-data]
+    #[arg(long, env = "FLO_DATA_DIR", hide_env_values = true, value_name = "DIR")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_dir: Option<PathBuf>,
+
+    /// Every first member by id and peer address, this one included; the same list on each node
+    /// [default: this node alone]
+    #[arg(
+        long,
+        env = "FLO_PEERS",
+        hide_env_values = true,
+        value_name = "ID=HOST:PORT,…"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peers: Option<String>,
+
+    /// The peer address of a member, for a node that is not among the first ones
+    #[arg(
+        long,
+        env = "FLO_JOIN",
+        hide_env_values = true,
+        value_name = "HOST:PORT"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    join: Option<String>,
+
+    /// Listen beyond loopback although nothing is encrypted
+    #[arg(
+        long,
+        env = "FLO_INSECURE",
+        hide_env_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insecure: Option<bool>,
+}
+
+impl Settings {
+    /// These settings; where they say nothing those of the file, and else the defaults.
+    ///
+    /// # Errors
+    /// `config_invalid` for a file that cannot be read, an unknown key or a value of a wrong form.
+    pub(super) fn over_file(&self, file: Option<&Path>) -> Result<ServerConfig, Failure> {
+        let mut figment = Figment::new();
+        if let Some(file) = file {
+            if !file.is_file() {
+                let message = format!("expected a file {}, but there is none", file.display());
+                return Err(Failure::usage("config_invalid", message));
+            }
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        figment
+            .merge(Serialized::defaults(self))
+            .extract()
+            .map_err(|error| {
+                let faults: Vec<String> =
+                    error.into_iter().map(|fault| fault.to_string()).collect();
+                let message = format!("expected a valid configuration, but: {}", faults.join("; "));
+                Failure::usage("config_invalid", message)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output;
+    use std::io::Write;
+
+    fn over_text(flags: &Settings, text: &str) -> Result<ServerConfig, Failure> {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(text.as_bytes())
+            .expect("room for a few lines");
+        flags.over_file(Some(file.path()))
+    }
+
+    fn fault(text: &str) -> String {
+        let failure = over_text(&Settings::default(), text).expect_err(text);
+        assert_eq!(failure.code(), "config_invalid");
+        failure.render(output::Format::Text)
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file_and_the_file_before_the_default() {
+        let flags = Settings {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 1))),
+            ..Settings::default()
+        };
+        let text = "node_id = 2\nlisten = \"127.0.0.1:2\"\ndata_dir = \"d\"\n\
+                    peers = [\"1=a:1\", \"2=b:1\"]\n";
+        let config = over_text(&flags, text).expect("valid");
+        assert_eq!(config.node_id, 2);
+        assert_eq!(config.listen.port(), 1);
+        assert_eq!(config.peer_listen.port(), 9001);
+        assert_eq!(config.data_dir, Path::new("d"));
+        assert_eq!(config.peers.len(), 2);
+    }
+
+    #[test]
+    fn every_key_of_the_server_is_a_flag() {
+        let flags = Settings {
+            node_id: Some(3),
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 1))),
+            http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 2))),
+            peer_listen: Some(SocketAddr::from(([127, 0, 0, 1], 3))),
+            advertise: Some("a:1".to_owned()),
+            data_dir: Some("d".into()),
+            peers: Some("3=a:3".to_owned()),
+            join: Some("b:3".to_owned()),
+            insecure: Some(true),
+        };
+        let given = serde_json::to_value(&flags).expect("printable");
+        for key in ServerConfig::KEYS {
+            assert!(given.get(key).is_some(), "{key}");
+        }
+        let config = flags.over_file(None).expect("each value has its form");
+        assert_eq!(config.peers[0].address, "a:3");
+        assert!(config.insecure);
+    }
+
+    #[test]
+    fn a_fault_of_the_file_is_named() {
+        assert!(fault("lisen = \"a:1\"\n").contains("lisen"));
+        assert!(fault("node_id = \"one\"\n").contains("node_id"));
+        assert!(fault("peers = \"a:1\"\n").contains("peers"));
+        assert!(fault("node_id = \n").contains("TOML"));
+        let missing = Settings::default().over_file(Some(Path::new("no/such/file")));
+        assert_eq!(missing.expect_err("missing").code(), "config_invalid");
+    }
+}

@@ -1,0 +1,114 @@
+//! What a program's end means (A10).
+
+use super::captured::OUTPUT_BYTES_MAX;
+use crate::views;
+use flotilla_client::{ActionResult, HandlerError};
+use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+const SUCCESS: i32 = 0;
+const NON_RETRYABLE: i32 = 65;
+const PENDING: i32 = 75;
+const ACCEPTED: i32 = 76;
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The program came to its own end.
+    ByItself {
+        /// Its exit code, or the signal that killed it.
+        status: ExitStatus,
+        /// What it wrote to stdout.
+        output: Vec<u8>,
+        /// The last line that it wrote to stderr.
+        last_line: Option<String>,
+        /// What it wrote to the outcome file.
+        outcome: Vec<u8>,
+    },
+    /// It wrote more than a payload may hold and was killed.
+    TooMuchOutput,
+}
+
+/// What is to be reported.
+///
+/// # Errors
+/// How the task failed (A5).
+pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
+    let Ended::ByItself {
+        status,
+        output,
+        last_line,
+        outcome,
+    } = ended
+    else {
+        let message = format!(
+            "expected at most {OUTPUT_BYTES_MAX} bytes on stdout, but the program wrote more"
+        );
+        return Err(HandlerError::no_retry(message).with_code("output_too_large"));
+    };
+    let message = || last_line.unwrap_or_else(|| ending(status));
+    match status.code() {
+        Some(SUCCESS) => Ok(ActionResult::named_json(
+            outcome_name(&outcome)?,
+            json(&output),
+        )),
+        Some(PENDING) => Ok(ActionResult::named_json("pending", json(&output))),
+        // Only a plan's executor with asynchronous tracking accepts tasks (W38).
+        Some(ACCEPTED) => {
+            let message = "expected an outcome, but the program exited with 76, accepted: \
+                           the step does not track its action asynchronously";
+            Err(HandlerError::no_retry(message).with_code("accepted_unsupported"))
+        }
+        Some(NON_RETRYABLE) => Err(HandlerError::non_retryable(message())),
+        _ => Err(HandlerError::retry(message())),
+    }
+}
+
+/// The outcome that the program named, or `success`. Whether it is one that an action may have is
+/// for the server to say.
+fn outcome_name(bytes: &[u8]) -> Result<String, HandlerError> {
+    let name = std::str::from_utf8(bytes).map_err(|_| {
+        let message = "expected the outcome file to hold a name, but it is not UTF-8";
+        HandlerError::no_retry(message).with_code("outcome_invalid")
+    })?;
+    let name = name.trim();
+    Ok(if name.is_empty() { "success" } else { name }.to_owned())
+}
+
+/// The output as JSON text: unchanged when it is that, else a string without its line break.
+fn json(output: &[u8]) -> Vec<u8> {
+    if views::is_json(output) {
+        return output.trim_ascii().to_vec();
+    }
+    let text = String::from_utf8_lossy(output);
+    let text = text.trim_end_matches(['\n', '\r']);
+    Value::from(text).to_string().into_bytes()
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("the program ended with exit code {code}"),
+        (None, Some(signal)) => format!("the program was killed by signal {signal}"),
+        (None, None) => "the program ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_file_holds_a_name_or_nothing() {
+        assert_eq!(outcome_name(b" approved\n").expect("a name"), "approved");
+        assert_eq!(outcome_name(b"\n").expect("nothing"), "success");
+        let error = outcome_name(b"\xff").expect_err("not UTF-8");
+        assert_eq!(error.code, "outcome_invalid");
+    }
+
+    #[test]
+    fn json_is_passed_on_unchanged() {
+        assert_eq!(json(b" {\"b\": 1.50} \n"), b"{\"b\": 1.50}");
+        assert_eq!(json(b"1 2\n"), b"\"1 2\"");
+    }
+}

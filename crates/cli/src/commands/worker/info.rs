@@ -1,0 +1,26 @@
+//! `flo worker info`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::WorkerView;
+use clap::Args;
+use flotilla_client::v1::GetWorkerRequest;
+
+/// Show one worker, with the counts of its processes, as JSON
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo worker info host-1f3a")]
+pub(crate) struct Info {
+    /// The worker's id
+    id: String,
+}
+
+impl Info {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = GetWorkerRequest {
+            worker_id: self.id,
+            ..GetWorkerRequest::default()
+        };
+        let worker = session.client()?.get_worker(request).await?;
+        session.output.document(&WorkerView::from(worker))
+    }
+}

@@ -1,0 +1,142 @@
+//! `flo workflow create`.
+
+use crate::definition_source::DefinitionSource;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::FindingView;
+use clap::Args;
+use flotilla_client::v1::{CreateWorkflowRequest, CreateWorkflowResponse};
+use serde::Serialize;
+
+/// The code of a refusal that the source itself explains.
+const DEFINITION_INVALID: &str = "definition_invalid";
+
+/// Store a workflow's definition
+///
+/// The same content under the same name and version is stored once. Without -n it goes to the
+/// namespace that the definition names.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  flo workflow create -f order.yaml\n  flo workflow create -f - --make-latest"
+)]
+pub(crate) struct Create {
+    /// The definition, YAML or JSON; - reads stdin
+    #[arg(short, long, value_name = "FILE")]
+    file: String,
+
+    /// Make it the latest revision even when it was stored before
+    #[arg(long)]
+    make_latest: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct CreatedView {
+    name: String,
+    version: String,
+    revision: u32,
+    created: bool,
+    is_latest: bool,
+    findings: Vec<FindingView>,
+}
+
+impl Create {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let source = DefinitionSource::read(&self.file)?;
+        let request = CreateWorkflowRequest {
+            source: source.text.clone(),
+            file_name: source.file_name.clone(),
+            make_latest: self.make_latest,
+            ..CreateWorkflowRequest::default()
+        };
+        let created = session.client()?.create_workflow(request).await;
+        let created = created.map_err(|error| explain(error.into(), &source))?;
+        let view = CreatedView::from(created);
+        for finding in &view.findings {
+            eprintln!("{}", finding.text());
+        }
+        session.output.value(&view, CreatedView::text)
+    }
+}
+
+impl CreatedView {
+    fn text(&self) -> String {
+        let Self {
+            name,
+            version,
+            revision,
+            ..
+        } = self;
+        let done = if self.created { "created" } else { "unchanged" };
+        let latest = if self.is_latest {
+            ""
+        } else {
+            ", not the latest"
+        };
+        format!("{name} {version} revision {revision} {done}{latest}")
+    }
+}
+
+impl From<CreateWorkflowResponse> for CreatedView {
+    fn from(response: CreateWorkflowResponse) -> Self {
+        Self {
+            name: response.name,
+            version: response.version,
+            revision: response.revision,
+            created: response.created,
+            is_latest: response.is_latest,
+            findings: response.findings.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// Shows the findings with their source lines, which the server's refusal has not, where this
+/// binary's validation finds them too.
+fn explain(failure: Failure, source: &DefinitionSource) -> Failure {
+    if failure.code() != DEFINITION_INVALID {
+        return failure;
+    }
+    let parsed = flotilla_dsl::parse(&source.text);
+    if !parsed.is_refused() {
+        return failure;
+    }
+    let text = flotilla_dsl::render(&parsed.findings, &source.text, &source.file_name);
+    eprintln!("{text}");
+    failure.without_violations()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn view() -> CreatedView {
+        CreatedView::from(CreateWorkflowResponse {
+            name: "order".to_owned(),
+            version: "1.0.0".to_owned(),
+            revision: 2,
+            created: true,
+            is_latest: true,
+            findings: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_created_workflow_has_the_published_fields() {
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"created":true,"is_latest":true,"findings":[]}"#]]
+            .assert_eq(&serde_json::to_string(&view()).expect("printable"));
+        assert_eq!(view().text(), "order 1.0.0 revision 2 created");
+    }
+
+    #[test]
+    fn old_content_says_that_it_changed_nothing() {
+        let view = CreatedView {
+            created: false,
+            is_latest: false,
+            ..view()
+        };
+        assert_eq!(
+            view.text(),
+            "order 1.0.0 revision 2 unchanged, not the latest"
+        );
+    }
+}

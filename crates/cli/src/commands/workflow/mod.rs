@@ -1,0 +1,55 @@
+//! `flo workflow`.
+
+mod cancel;
+mod create;
+mod disable;
+mod enable;
+mod history;
+mod list;
+mod runs;
+mod show;
+mod signal;
+mod start;
+mod status;
+mod validate;
+mod wait;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Subcommand;
+
+/// Create workflows, start their runs and see what becomes of them
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkflowCommand {
+    Create(create::Create),
+    Validate(validate::Validate),
+    Start(start::Start),
+    Status(status::Status),
+    History(history::History),
+    Signal(signal::Signal),
+    Cancel(cancel::Cancel),
+    List(list::List),
+    Runs(runs::Runs),
+    Show(show::Show),
+    Enable(enable::Enable),
+    Disable(disable::Disable),
+}
+
+impl WorkflowCommand {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        match self {
+            Self::Create(create) => create.run(session).await,
+            Self::Validate(validate) => validate.run(session),
+            Self::Start(start) => start.run(session).await,
+            Self::Status(status) => status.run(session).await,
+            Self::History(history) => history.run(session).await,
+            Self::Signal(signal) => signal.run(session).await,
+            Self::Cancel(cancel) => cancel.run(session).await,
+            Self::List(list) => list.run(session).await,
+            Self::Runs(runs) => runs.run(session).await,
+            Self::Show(show) => show.run(session).await,
+            Self::Enable(enable) => enable.run(session).await,
+            Self::Disable(disable) => disable.run(session).await,
+        }
+    }
+}

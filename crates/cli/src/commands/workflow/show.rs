@@ -1,0 +1,32 @@
+//! `flo workflow show`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::WorkflowView;
+use clap::Args;
+use flotilla_client::v1::GetWorkflowRequest;
+
+/// Print a stored definition as it was given
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo workflow show order --version 1.0.0 > order.yaml")]
+pub(crate) struct Show {
+    /// The workflow's name
+    name: String,
+
+    /// The newest revision of this version [default: the latest of any version]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    version: String,
+}
+
+impl Show {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = GetWorkflowRequest {
+            name: self.name,
+            version: self.version,
+            ..GetWorkflowRequest::default()
+        };
+        let workflow = session.client()?.get_workflow(request).await?;
+        let view = WorkflowView::from(workflow);
+        session.output.value(&view, |view| view.source().to_owned())
+    }
+}

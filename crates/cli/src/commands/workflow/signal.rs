@@ -1,0 +1,75 @@
+//! `flo workflow signal`.
+
+use crate::failure::Failure;
+use crate::json_argument;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::SignalRunRequest;
+use serde::Serialize;
+
+/// Deliver a signal to a run
+///
+/// A run that does not wait for it yet will find it. A second signal with the same --id is a no-op.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  flo workflow signal wfrun-1 --type approval '{\"by\": \"ada\"}'"
+)]
+pub(crate) struct Signal {
+    /// The run's id
+    run: String,
+
+    /// The signal's type
+    #[arg(long = "type", value_name = "TYPE")]
+    signal_type: String,
+
+    /// The payload: JSON, @FILE, or - for stdin [default: {}]
+    #[arg(value_name = "JSON|@FILE|-")]
+    payload: Option<String>,
+
+    /// The signal's id, unique in the run
+    #[arg(long, default_value = "", hide_default_value = true)]
+    id: String,
+}
+
+#[derive(Debug, Serialize)]
+struct SignalledView {
+    run_id: String,
+    #[serde(rename = "type")]
+    signal_type: String,
+    existing: bool,
+}
+
+impl Signal {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = SignalRunRequest {
+            run_id: self.run.clone(),
+            r#type: self.signal_type.clone(),
+            payload: json_argument::read_optional(self.payload.as_deref())?,
+            signal_id: self.id,
+            ..SignalRunRequest::default()
+        };
+        let response = session.client()?.signal_run(request).await?;
+        let view = SignalledView {
+            run_id: self.run,
+            signal_type: self.signal_type,
+            existing: response.existing,
+        };
+        session.output.value(&view, SignalledView::text)
+    }
+}
+
+impl SignalledView {
+    fn text(&self) -> String {
+        let Self {
+            run_id,
+            signal_type,
+            ..
+        } = self;
+        let again = if self.existing {
+            " (was delivered before)"
+        } else {
+            ""
+        };
+        format!("signal {signal_type} delivered to {run_id}{again}")
+    }
+}

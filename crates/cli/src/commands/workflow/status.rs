@@ -1,0 +1,26 @@
+//! `flo workflow status`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::RunView;
+use clap::Args;
+use flotilla_client::v1::GetRunRequest;
+
+/// Show what a run is doing, or how it ended, as JSON
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo workflow status wfrun-1")]
+pub(crate) struct Status {
+    /// The run's id
+    run: String,
+}
+
+impl Status {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = GetRunRequest {
+            run_id: self.run,
+            ..GetRunRequest::default()
+        };
+        let run = session.client()?.get_run(request).await?;
+        session.output.document(&RunView::from(run))
+    }
+}

@@ -1,0 +1,133 @@
+//! `flo workflow validate`.
+
+use crate::definition_source::DefinitionSource;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_dsl::{Finding, Severity};
+use serde::Serialize;
+
+/// Check a definition without a server
+///
+/// Prints every finding, errors first. Exits with 3 when there is an error; warnings refuse nothing.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  flo workflow validate -f order.yaml\n  flo workflow validate -o json -f -"
+)]
+pub(crate) struct Validate {
+    /// The definition, YAML or JSON; - reads stdin
+    #[arg(short, long, value_name = "FILE")]
+    file: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ValidationView<'a> {
+    valid: bool,
+    findings: &'a [Finding],
+}
+
+impl Validate {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let source = DefinitionSource::read(&self.file)?;
+        let parsed = flotilla_dsl::parse(&source.text);
+        let view = ValidationView {
+            valid: !parsed.is_refused(),
+            findings: &parsed.findings,
+        };
+        session.output.value(&view, |view| view.text(&source))?;
+        if view.valid {
+            return Ok(());
+        }
+        Err(refusal(&view, &source.file_name))
+    }
+}
+
+impl ValidationView<'_> {
+    fn text(&self, source: &DefinitionSource) -> String {
+        let name = &source.file_name;
+        let findings = flotilla_dsl::render(self.findings, &source.text, name);
+        match (self.valid, self.findings.len()) {
+            (true, 0) => format!("{name} is valid"),
+            (true, count) => format!(
+                "{findings}\n{name} is valid, with {}",
+                count_of(count, "warning")
+            ),
+            (false, _) => findings,
+        }
+    }
+}
+
+fn refusal(view: &ValidationView, name: &str) -> Failure {
+    let is_error = |finding: &&Finding| finding.severity() == Severity::Error;
+    let errors = view.findings.iter().filter(is_error).count();
+    let errors = count_of(errors, "error");
+    Failure::refused(
+        "definition_invalid",
+        format!("expected {name} to be a valid workflow, but it has {errors}"),
+    )
+}
+
+fn count_of(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, expected: Expect) -> bool {
+        let source = DefinitionSource {
+            file_name: "order.yaml".to_owned(),
+            text: text.to_owned(),
+        };
+        let parsed = flotilla_dsl::parse(&source.text);
+        let view = ValidationView {
+            valid: !parsed.is_refused(),
+            findings: &parsed.findings,
+        };
+        let json = serde_json::to_string(&view).expect("printable");
+        expected.assert_eq(&format!("{json}\n{}", view.text(&source)));
+        view.valid
+    }
+
+    #[test]
+    fn a_valid_definition_is_called_so() {
+        let text = "kind: Workflow\nname: a\nversion: \"1\"\nstart:\n  run: \"@actions/b\"\n  transitions: {success: flo.Completed, failure: flo.Failed}\n";
+        assert!(check(
+            text,
+            expect![[r#"
+            {"valid":true,"findings":[]}
+            order.yaml is valid"#]]
+        ));
+    }
+
+    #[test]
+    fn a_bad_definition_is_shown_with_its_place() {
+        assert!(!check(
+            "kind: Workflow\nname: a\nversion: \"1\"\n",
+            expect![[r#"
+                {"valid":false,"findings":[{"code":"E103","severity":"error","message":"expected a start step at the top level, but it is missing","line":1,"column":1,"hint":"add `start:` with `run:` or `waitForSignal:`"}]}
+                error[E103]: expected a start step at the top level, but it is missing
+                 --> order.yaml:1:1
+                  |
+                1 | kind: Workflow
+                  | ^
+                  = hint: add `start:` with `run:` or `waitForSignal:`
+            "#]]
+        ));
+    }
+
+    #[test]
+    fn the_refusal_counts_the_errors() {
+        let parsed = flotilla_dsl::parse("kind: Workflow\nname: a\nversion: \"1\"\n");
+        let view = ValidationView {
+            valid: false,
+            findings: &parsed.findings,
+        };
+        let failure = refusal(&view, "order.yaml");
+        assert_eq!(failure.code(), "definition_invalid");
+        assert_eq!(count_of(2, "error"), "2 errors");
+    }
+}

@@ -1,0 +1,36 @@
+//! A workflow's text: from a file, or `-` for stdin.
+
+use crate::failure::Failure;
+use std::fs;
+use std::io::{self, Read};
+
+/// A workflow's text and what to call it.
+#[derive(Debug)]
+pub(crate) struct DefinitionSource {
+    /// The file's name, as it was given.
+    pub(crate) file_name: String,
+    /// The text.
+    pub(crate) text: String,
+}
+
+impl DefinitionSource {
+    /// Reads a file, or stdin for `-`.
+    ///
+    /// # Errors
+    /// `usage` when it cannot be read, or is not UTF-8.
+    pub(crate) fn read(path: &str) -> Result<Self, Failure> {
+        let is_stdin = path == "-";
+        let file_name = if is_stdin { "stdin" } else { path }.to_owned();
+        let text = if is_stdin {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            fs::read_to_string(path)
+        };
+        let text = text.map_err(|error| {
+            let message = format!("expected to read {file_name}, but {error}");
+            Failure::usage("file_unreadable", message)
+        })?;
+        Ok(Self { file_name, text })
+    }
+}

@@ -1,0 +1,268 @@
+//! What went wrong: one sentence, a hint, an exit code.
+
+use crate::output::Format;
+use flotilla_client::{ClientError, ErrorKind, Violation};
+use flotilla_server::ServerError;
+use serde::Serialize;
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a verb did not do what it was asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    exit: Exit,
+    code: String,
+    message: String,
+    hint: Option<String>,
+    violations: Vec<Violation>,
+}
+
+/// The exit codes, which scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Nobody reads the output any more; that is no failure.
+    Ok,
+    /// What the command names is not there; also the end of a server that could not go on.
+    NotFound,
+    /// A bad command line or input file.
+    Usage,
+    /// The server, or validation, said no.
+    Refused,
+    /// Not now, or nobody knows: no leader, overload, a timeout.
+    Retryable,
+    /// No node could be reached.
+    CannotConnect,
+}
+
+impl Failure {
+    /// A bad command line or input file.
+    pub(crate) fn usage(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, code, message)
+    }
+
+    /// What validation or a run's end refuses.
+    pub(crate) fn refused(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, code, message)
+    }
+
+    /// A fault of this machine or of a server on it.
+    pub(crate) fn local(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, code, message)
+    }
+
+    /// A server that could not start.
+    pub(crate) fn server_start(error: &ServerError) -> Self {
+        let exit = if matches!(error, ServerError::Config(_)) {
+            Exit::Usage
+        } else {
+            Exit::Refused
+        };
+        Self::server(exit, "server_not_started", error)
+    }
+
+    /// A server that could not go on.
+    pub(crate) fn server_end(error: &ServerError) -> Self {
+        Self::server(Exit::NotFound, "server_ended", error)
+    }
+
+    /// The same failure with advice.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// The same failure, whose single faults were shown in another way.
+    pub(crate) fn without_violations(self) -> Self {
+        Self {
+            violations: Vec::new(),
+            ..self
+        }
+    }
+
+    /// The code, for programs.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Tells the failure on stderr, and gives the exit code.
+    pub(crate) fn report(&self, format: Format) -> ExitCode {
+        if self.exit == Exit::Ok {
+            return ExitCode::SUCCESS;
+        }
+        eprint!("{}", self.render(format));
+        ExitCode::from(self.exit.code())
+    }
+
+    fn server(exit: Exit, code: &str, error: &ServerError) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        Self {
+            hint: error.hint(),
+            ..Self::new(exit, code, message)
+        }
+    }
+
+    fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code: code.to_owned(),
+            message: message.into(),
+            hint: None,
+            violations: Vec::new(),
+        }
+    }
+
+    /// What [`Self::report`] tells.
+    pub(crate) fn render(&self, format: Format) -> String {
+        let error = ErrorView {
+            code: &self.code,
+            message: &self.message,
+            hint: self.hint.as_deref(),
+        };
+        let report = ReportView { error };
+        match format {
+            Format::Text => self.render_text(),
+            Format::Json => serde_json::to_string(&report)
+                .map_or_else(|_| self.render_text(), |text| text + "\n"),
+            Format::Yaml => serde_yaml::to_string(&report).unwrap_or_else(|_| self.render_text()),
+        }
+    }
+
+    fn render_text(&self) -> String {
+        let mut text = format!("error: {}\n", self.message);
+        for Violation { field, description } in &self.violations {
+            text.push_str(&format!("  {field}: {description}\n"));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("hint: {hint}\n"));
+        }
+        text
+    }
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::NotFound => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Retryable => 4,
+            Self::CannotConnect => 5,
+        }
+    }
+}
+
+impl From<ErrorKind> for Exit {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::Refused => Self::Refused,
+            // An outcome that nobody knows is tried again with the same key, or looked up.
+            ErrorKind::Retryable | ErrorKind::Unknown => Self::Retryable,
+            ErrorKind::CannotConnect => Self::CannotConnect,
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self {
+            exit: error.kind().into(),
+            code: error.code().to_owned(),
+            message: error.message().to_owned(),
+            hint: error.hint().map(ToOwned::to_owned),
+            violations: error.violations().to_vec(),
+        }
+    }
+}
+
+/// An error of stdout: every other one is turned into a sentence where it happens.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Exit::Ok, "broken_pipe", "");
+        }
+        Self::local(
+            "output",
+            format!("expected to write to stdout, but {error}"),
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct ReportView<'a> {
+    error: ErrorView<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorView<'a> {
+    code: &'a str,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(format: Format, expected: Expect) {
+        let failure = Failure::refused("run_finished", "expected an open run, but it ended")
+            .with_hint("see flo workflow status");
+        expected.assert_eq(&failure.render(format));
+    }
+
+    #[test]
+    fn a_person_reads_a_sentence_and_a_hint() {
+        check(
+            Format::Text,
+            expect![[r#"
+                error: expected an open run, but it ended
+                hint: see flo workflow status
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_program_reads_the_published_object() {
+        check(
+            Format::Json,
+            expect![[r#"
+                {"error":{"code":"run_finished","message":"expected an open run, but it ended","hint":"see flo workflow status"}}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let codes = [
+            (ErrorKind::NotFound, 1),
+            (ErrorKind::Usage, 2),
+            (ErrorKind::Refused, 3),
+            (ErrorKind::Retryable, 4),
+            (ErrorKind::Unknown, 4),
+            (ErrorKind::CannotConnect, 5),
+        ];
+        for (kind, code) in codes {
+            let failure = Failure::from(ClientError::new(kind, "code", "message"));
+            assert_eq!(failure.exit.code(), code, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(Failure::from(gone).exit, Exit::Ok);
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(Failure::from(full).exit.code(), 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! JSON on the command line: the text itself, `@FILE`, or `-` for stdin.
+
+use crate::failure::Failure;
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use std::fs;
+use std::io::{self, Read};
+
+/// Reads the argument; none is no JSON, and the server puts its default.
+///
+/// # Errors
+/// `usage` for a file that cannot be read, and for what is not JSON, with the place.
+pub(crate) fn read_optional(argument: Option<&str>) -> Result<Bytes, Failure> {
+    argument.map_or(Ok(Bytes::new()), read)
+}
+
+fn read(argument: &str) -> Result<Bytes, Failure> {
+    let (text, name) = if argument == "-" {
+        let mut text = Vec::new();
+        io::stdin()
+            .read_to_end(&mut text)
+            .map_err(|error| unreadable("stdin", &error))?;
+        (text, "stdin")
+    } else if let Some(path) = argument.strip_prefix('@') {
+        (
+            fs::read(path).map_err(|error| unreadable(path, &error))?,
+            path,
+        )
+    } else {
+        (argument.as_bytes().to_vec(), "the argument")
+    };
+    check(&text, name)?;
+    Ok(text.into())
+}
+
+fn check(text: &[u8], name: &str) -> Result<(), Failure> {
+    let Err(error) = serde_json::from_slice::<IgnoredAny>(text) else {
+        return Ok(());
+    };
+    // The error ends with its place, as "at line 1 column 5".
+    let message = format!("expected {name} to be JSON, but: {error}");
+    Err(Failure::usage("json_invalid", message)
+        .with_hint("a text needs its own quotes: '\"text\"'; @FILE reads a file, - reads stdin"))
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::usage(
+        "input_unreadable",
+        format!("expected to read {name}, but {error}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use std::io::Write;
+
+    #[test]
+    fn text_that_is_json_is_passed_on_unchanged() {
+        let text = r#" {"b": 1.50, "a": 12345678901234567890123} "#;
+        assert_eq!(read(text), Ok(Bytes::from_static(text.as_bytes())));
+        assert_eq!(read_optional(None), Ok(Bytes::new()));
+    }
+
+    #[test]
+    fn text_that_is_not_json_is_refused_with_its_place() {
+        let failure = read("{\"a\": tru}").expect_err("not JSON");
+        expect![[r#"
+            Failure {
+                exit: Usage,
+                code: "json_invalid",
+                message: "expected the argument to be JSON, but: expected ident at line 1 column 10",
+                hint: Some(
+                    "a text needs its own quotes: '\"text\"'; @FILE reads a file, - reads stdin",
+                ),
+                violations: [],
+            }
+        "#]]
+        .assert_debug_eq(&failure);
+    }
+
+    #[test]
+    fn a_file_is_read_and_a_missing_one_is_named() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(b"[1]").expect("room for three bytes");
+        let argument = format!("@{}", file.path().display());
+        assert_eq!(read(&argument), Ok(Bytes::from_static(b"[1]")));
+        let failure = read("@no/such/file").expect_err("missing");
+        assert_eq!(failure.code(), "input_unreadable");
+    }
+}

@@ -1,0 +1,26 @@
+//! `KEY=VALUE` on the command line.
+
+/// Reads a label: `KEY=VALUE`, of which the key is not empty.
+///
+/// # Errors
+/// A sentence, when there is no `=` or nothing before it.
+pub(crate) fn parse(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("expected KEY=VALUE, but it is {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_equals_sign_divides() {
+        let pair = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(parse("a=b=c"), pair("a", "b=c"));
+        assert_eq!(parse("a="), pair("a", ""));
+        assert!(parse("=b").is_err());
+        assert!(parse("a").is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! What goes to stdout, in the format that was asked for.
+
+use crate::failure::Failure;
+use clap::ValueEnum;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: sentences and tables.
+    #[default]
+    Text,
+    /// For programs: one object on one line.
+    Json,
+    /// The same fields as JSON.
+    Yaml,
+}
+
+/// Prints in one format.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    format: Format,
+}
+
+/// One line of a list.
+pub(crate) trait Row: Serialize {
+    /// The headings of its columns.
+    const HEADINGS: &'static [&'static str];
+
+    /// One cell for each heading.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// One page of a list: the published form of every list.
+#[derive(Debug, Serialize)]
+pub(crate) struct Page<R> {
+    /// The rows.
+    pub(crate) items: Vec<R>,
+    /// Names the next page; `None` on the last one.
+    pub(crate) next_page: Option<String>,
+}
+
+impl<R> Page<R> {
+    /// A page of a reply, in which an empty token means that there is no next one.
+    pub(crate) fn new<M: Into<R>>(messages: Vec<M>, next_page: String) -> Self {
+        Self {
+            items: messages.into_iter().map(Into::into).collect(),
+            next_page: Some(next_page).filter(|token| !token.is_empty()),
+        }
+    }
+}
+
+impl Output {
+    /// Prints in this format.
+    pub(crate) fn new(format: Format) -> Self {
+        Self { format }
+    }
+
+    /// The format.
+    pub(crate) fn format(self) -> Format {
+        self.format
+    }
+
+    /// Prints a value: as text what `text` makes of it, else its fields.
+    pub(crate) fn value<T: Serialize>(
+        self,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        match self.format {
+            Format::Text => write(&end_line(text(value))),
+            Format::Json => write(&json_line(value)?),
+            Format::Yaml => write(&yaml(value)?),
+        }
+    }
+
+    /// Prints a value whose text form is its JSON, indented.
+    pub(crate) fn document<T: Serialize>(self, value: &T) -> Result<(), Failure> {
+        match self.format {
+            Format::Text => write(&end_line(serde_json::to_string_pretty(value).map_err(odd)?)),
+            Format::Json | Format::Yaml => self.value(value, |_| String::new()),
+        }
+    }
+
+    /// Prints JSON text that a run or an action put out. Apart from YAML it is passed on unchanged.
+    pub(crate) fn json_text(self, text: &[u8]) -> Result<(), Failure> {
+        let text = String::from_utf8_lossy(text);
+        match self.format {
+            Format::Text | Format::Json => write(&end_line(text.into_owned())),
+            Format::Yaml => {
+                let value: serde_json::Value = serde_json::from_str(&text).map_err(odd)?;
+                write(&yaml(&value)?)
+            }
+        }
+    }
+
+    /// Prints a page of a list: as text a table, with the way to the next page on stderr.
+    pub(crate) fn page<R: Row>(self, page: &Page<R>) -> Result<(), Failure> {
+        self.value(page, |page| table(&page.items))?;
+        if let (Format::Text, Some(token)) = (self.format, &page.next_page) {
+            eprintln!("there is more: --page {token}");
+        }
+        Ok(())
+    }
+
+    /// Prints one item of a sequence that may go on for long: JSON on one line, YAML as a document.
+    pub(crate) fn item<T: Serialize>(
+        self,
+        item: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        if self.format == Format::Yaml {
+            write("---\n")?;
+        }
+        self.value(item, text)
+    }
+}
+
+/// The rows below their headings, without borders.
+pub(crate) fn table<R: Row>(rows: &[R]) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(R::HEADINGS.iter().copied());
+    table.add_rows(rows.iter().map(Row::cells));
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
+/// Puts the text on stdout at once, for whoever waits for it.
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+fn json_line<T: Serialize>(value: &T) -> Result<String, Failure> {
+    Ok(end_line(serde_json::to_string(value).map_err(odd)?))
+}
+
+fn yaml<T: Serialize>(value: &T) -> Result<String, Failure> {
+    serde_yaml::to_string(value).map_err(odd)
+}
+
+/// A value that has no form in the format; none of ours is such.
+fn odd(error: impl std::fmt::Display) -> Failure {
+    Failure::local("output", format!("expected a printable value, but {error}"))
+}
+
+fn end_line(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[derive(Serialize)]
+    struct Ship {
+        name: String,
+        masts: u32,
+    }
+
+    impl Row for Ship {
+        const HEADINGS: &'static [&'static str] = &["NAME", "MASTS"];
+
+        fn cells(&self) -> Vec<String> {
+            vec![self.name.clone(), self.masts.to_string()]
+        }
+    }
+
+    impl From<(&str, u32)> for Ship {
+        fn from((name, masts): (&str, u32)) -> Self {
+            let name = name.to_owned();
+            Self { name, masts }
+        }
+    }
+
+    #[test]
+    fn a_table_has_aligned_columns_and_no_trailing_blanks() {
+        let rows = [Ship::from(("pinnace", 2)), Ship::from(("cog", 1))];
+        expect![[r#"
+            NAME     MASTS
+            pinnace  2
+            cog      1"#]]
+        .assert_eq(&table(&rows));
+    }
+
+    #[test]
+    fn the_last_page_has_a_null_token() {
+        let page: Page<Ship> = Page::new(vec![("cog", 1)], String::new());
+        expect![[r#"
+            {"items":[{"name":"cog","masts":1}],"next_page":null}
+        "#]]
+        .assert_eq(&json_line(&page).expect("printable"));
+        let page: Page<Ship> = Page::new(vec![("cog", 1)], "abc".to_owned());
+        assert_eq!(page.next_page.as_deref(), Some("abc"));
+    }
+
+    #[test]
+    fn text_ends_with_one_line_break_and_nothing_stays_nothing() {
+        assert_eq!(end_line("a".to_owned()), "a\n");
+        assert_eq!(end_line("a\n".to_owned()), "a\n");
+        assert_eq!(end_line(String::new()), "");
+    }
+}

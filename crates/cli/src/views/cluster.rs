@@ -1,0 +1,169 @@
+//! The cluster, as one node sees it.
+
+use super::name;
+use crate::output::{Row, table};
+use flotilla_client::v1;
+use serde::Serialize;
+
+/// The cluster.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClusterView {
+    cluster_id: String,
+    leader: Option<u64>,
+    term: u64,
+    nodes: Vec<NodeView>,
+    #[serde(skip)]
+    answered_by: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeView {
+    node_id: u64,
+    address: String,
+    role: String,
+    voter: bool,
+    last_log_index: u64,
+    applied_index: u64,
+    snapshot_index: Option<u64>,
+    digest: Option<DigestView>,
+    lag: u64,
+    healthy: bool,
+    version: String,
+}
+
+#[derive(Debug, Serialize)]
+struct DigestView {
+    index: u64,
+    value: String,
+}
+
+impl ClusterView {
+    /// The cluster for people: a sentence and a table of the nodes.
+    pub(crate) fn text(&self) -> String {
+        let leader = match self.leader {
+            Some(node_id) => format!("led by node {node_id} in term {}", self.term),
+            None => format!("without a leader in term {}", self.term),
+        };
+        format!(
+            "cluster {}, {leader}, as node {} sees it\n\n{}",
+            self.cluster_id,
+            self.answered_by,
+            table(&self.nodes)
+        )
+    }
+}
+
+impl From<v1::ClusterStatus> for ClusterView {
+    fn from(status: v1::ClusterStatus) -> Self {
+        Self {
+            cluster_id: status.cluster_id,
+            leader: status.leader,
+            term: status.term,
+            nodes: status.nodes.into_iter().map(Into::into).collect(),
+            answered_by: status.answered_by,
+        }
+    }
+}
+
+impl From<v1::NodeStatus> for NodeView {
+    fn from(node: v1::NodeStatus) -> Self {
+        let digest = |v1::StateDigest { index, value }| DigestView { index, value };
+        Self {
+            role: name(node.role()),
+            node_id: node.node_id,
+            address: node.address,
+            voter: node.voter,
+            last_log_index: node.last_log_index,
+            applied_index: node.applied_index,
+            snapshot_index: node.snapshot_index,
+            digest: node.digest.map(digest),
+            lag: node.lag,
+            healthy: node.healthy,
+            version: node.version,
+        }
+    }
+}
+
+impl Row for NodeView {
+    const HEADINGS: &'static [&'static str] = &[
+        "NODE", "ADDRESS", "ROLE", "VOTER", "HEALTHY", "LOG", "APPLIED", "SNAPSHOT", "LAG",
+        "DIGEST", "VERSION",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let snapshot = self.snapshot_index.map(|index| index.to_string());
+        let digest = self.digest.as_ref().map(|digest| {
+            let start: String = digest.value.chars().take(12).collect();
+            format!("{start}@{}", digest.index)
+        });
+        let dash = || "-".to_owned();
+        vec![
+            self.node_id.to_string(),
+            self.address.clone(),
+            self.role.clone(),
+            self.voter.to_string(),
+            self.healthy.to_string(),
+            self.last_log_index.to_string(),
+            self.applied_index.to_string(),
+            snapshot.unwrap_or_else(dash),
+            self.lag.to_string(),
+            digest.unwrap_or_else(dash),
+            self.version.clone(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn cluster(leader: Option<u64>) -> ClusterView {
+        let node = v1::NodeStatus {
+            node_id: 1,
+            address: "127.0.0.1:9000".to_owned(),
+            role: v1::NodeRole::Leader.into(),
+            voter: true,
+            last_log_index: 42,
+            applied_index: 41,
+            digest: Some(v1::StateDigest {
+                index: 40,
+                value: "00ff00ff00ff00ff".to_owned(),
+            }),
+            lag: 1,
+            healthy: true,
+            version: "0.1.0".to_owned(),
+            ..v1::NodeStatus::default()
+        };
+        ClusterView::from(v1::ClusterStatus {
+            cluster_id: "c1".to_owned(),
+            leader,
+            term: 3,
+            nodes: vec![node],
+            answered_by: 1,
+        })
+    }
+
+    #[test]
+    fn the_cluster_has_exactly_the_published_fields() {
+        expect![[r#"{"cluster_id":"c1","leader":1,"term":3,"nodes":[{"node_id":1,"address":"127.0.0.1:9000","role":"leader","voter":true,"last_log_index":42,"applied_index":41,"snapshot_index":null,"digest":{"index":40,"value":"00ff00ff00ff00ff"},"lag":1,"healthy":true,"version":"0.1.0"}]}"#]]
+            .assert_eq(&serde_json::to_string(&cluster(Some(1))).expect("printable"));
+    }
+
+    #[test]
+    fn without_a_quorum_the_leader_is_null() {
+        let text = serde_json::to_string(&cluster(None)).expect("printable");
+        assert!(text.contains(r#""leader":null"#), "{text}");
+        assert!(cluster(None).text().contains("without a leader"));
+    }
+
+    #[test]
+    fn the_cluster_for_people_is_a_table() {
+        expect![[r#"
+            cluster c1, led by node 1 in term 3, as node 1 sees it
+
+            NODE  ADDRESS         ROLE    VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
+            1     127.0.0.1:9000  leader  true   true     42   41       -         1    00ff00ff00ff@40  0.1.0"#]]
+        .assert_eq(&cluster(Some(1)).text());
+    }
+}

@@ -1,0 +1,121 @@
+//! An event of a run's history.
+
+use super::json;
+use crate::time;
+use flotilla_client::v1;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The fields that every event has; an attribute of the same name gives way.
+const FIELDS: [&str; 8] = [
+    "seq",
+    "at_ms",
+    "raft_index",
+    "type",
+    "step",
+    "detail",
+    "node_id",
+    "term",
+];
+
+/// An event: the published fields, the node that led, then the event's own attributes.
+#[derive(Debug, Serialize)]
+pub(crate) struct EventView {
+    seq: u64,
+    at_ms: u64,
+    raft_index: u64,
+    #[serde(rename = "type")]
+    event_type: String,
+    step: String,
+    detail: String,
+    node_id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<u64>,
+    #[serde(flatten)]
+    attributes: Map<String, Value>,
+}
+
+impl EventView {
+    /// The headings of [`Self::line`].
+    pub(crate) fn headings() -> String {
+        line(["SEQ", "TIME", "INDEX", "NODE", "TYPE", "STEP", "DETAIL"])
+    }
+
+    /// The event as a line of a table whose columns are as wide as they are wont to be: the rows
+    /// to come are not known yet.
+    pub(crate) fn line(&self) -> String {
+        line([
+            &self.seq.to_string(),
+            &time::show(self.at_ms),
+            &self.raft_index.to_string(),
+            &self.node_id.to_string(),
+            &self.event_type,
+            &self.step,
+            &self.detail,
+        ])
+    }
+}
+
+impl From<v1::Event> for EventView {
+    fn from(event: v1::Event) -> Self {
+        let mut attributes = match json::value(&event.attributes) {
+            Value::Object(attributes) => attributes,
+            _ => Map::new(),
+        };
+        attributes.retain(|name, _| !FIELDS.contains(&name.as_str()));
+        Self {
+            seq: event.seq,
+            at_ms: event.at_ms,
+            raft_index: event.raft_index,
+            event_type: event.r#type,
+            step: event.step,
+            detail: event.detail,
+            node_id: event.node_id,
+            term: event.term,
+            attributes,
+        }
+    }
+}
+
+fn line([seq, time, index, node, event_type, step, detail]: [&str; 7]) -> String {
+    let line = format!(
+        "{seq:>4}  {time:<24}  {index:>8}  {node:>4}  {event_type:<20}  {step:<16}  {}",
+        detail.replace(['\n', '\r'], " ")
+    );
+    line.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn event() -> EventView {
+        EventView::from(v1::Event {
+            seq: 4,
+            at_ms: 1_000,
+            raft_index: 812,
+            r#type: "action_started".to_owned(),
+            step: "charge".to_owned(),
+            detail: "charge".to_owned(),
+            attributes: r#"{"worker":"w-1","attempt":2,"seq":9}"#.into(),
+            node_id: 3,
+            term: Some(7),
+        })
+    }
+
+    #[test]
+    fn attributes_stand_beside_the_published_fields_and_never_hide_one() {
+        expect![[r#"{"seq":4,"at_ms":1000,"raft_index":812,"type":"action_started","step":"charge","detail":"charge","node_id":3,"term":7,"attempt":2,"worker":"w-1"}"#]]
+            .assert_eq(&serde_json::to_string(&event()).expect("printable"));
+    }
+
+    #[test]
+    fn events_stand_below_their_headings() {
+        let text = format!("{}\n{}", EventView::headings(), event().line());
+        expect![[r#"
+             SEQ  TIME                         INDEX  NODE  TYPE                  STEP              DETAIL
+               4  1970-01-01T00:00:01.000Z       812     3  action_started        charge            charge"#]]
+        .assert_eq(&text);
+    }
+}

@@ -1,0 +1,39 @@
+//! JSON that travels as bytes.
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+/// The value; none at all is `null`, and bytes that are no JSON, which no server sends, become a
+/// string.
+pub(super) fn value(bytes: &[u8]) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// The value; none is `null`.
+pub(super) fn optional_value(bytes: Option<&[u8]>) -> Value {
+    bytes.map_or(Value::Null, value)
+}
+
+/// Whether the bytes are one JSON value.
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bytes_become_values() {
+        assert_eq!(value(br#"{"a":[1]}"#), json!({"a": [1]}));
+        assert_eq!(value(b"half {"), json!("half {"));
+        assert_eq!(value(b""), Value::Null);
+        assert_eq!(optional_value(None), Value::Null);
+        assert!(is_json(b" 1 ") && !is_json(b"") && !is_json(b"1 2"));
+    }
+}

@@ -1,0 +1,40 @@
+//! The published forms of replies: their fields are the JSON that scripts read.
+
+mod action;
+mod action_run;
+mod cluster;
+mod event;
+mod finding;
+mod json;
+mod process;
+mod run;
+mod run_row;
+mod worker;
+mod workflow;
+
+pub(crate) use action::ActionView;
+pub(crate) use action_run::{ActionRunRow, ActionRunView};
+pub(crate) use cluster::ClusterView;
+pub(crate) use event::EventView;
+pub(crate) use finding::FindingView;
+pub(crate) use json::is_json;
+pub(crate) use run::RunView;
+pub(crate) use run_row::RunRow;
+pub(crate) use worker::WorkerView;
+pub(crate) use workflow::{WorkflowRow, WorkflowView};
+
+use flotilla_client::PublishedName;
+
+/// The published name of an enum's value; one that a newer server sends is `unknown`.
+pub(crate) fn name<N: PublishedName>(value: N) -> String {
+    value
+        .published_name()
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The text, or a dash for none.
+fn or_dash(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty())
+        .unwrap_or("-")
+        .to_owned()
+}

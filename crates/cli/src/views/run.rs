@@ -1,0 +1,181 @@
+//! A run, as `flo workflow status` prints it.
+
+use super::{json, name};
+use flotilla_client::{PublishedName, v1};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunView {
+    run_id: String,
+    workflow: String,
+    version: String,
+    revision: u32,
+    status: String,
+    terminal: Option<String>,
+    detail: Option<String>,
+    current_steps: Vec<CurrentStepView>,
+    input: Value,
+    output: Value,
+    steps: BTreeMap<String, StepView>,
+    search_attributes: Value,
+    parent_run_id: Option<String>,
+    started_at_ms: u64,
+    completed_at_ms: Option<u64>,
+    history_event_count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct CurrentStepView {
+    step: String,
+    status: String,
+    attempt: u32,
+    waiting_for: Option<String>,
+    deadline_ms: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepView {
+    outcome: Option<String>,
+    output: Value,
+    attempts: u32,
+    started_at_ms: u64,
+    completed_at_ms: Option<u64>,
+}
+
+impl From<v1::Run> for RunView {
+    fn from(run: v1::Run) -> Self {
+        let status = name(run.status());
+        let search_attributes = match json::value(&run.search_attributes) {
+            attributes @ Value::Object(_) => attributes,
+            _ => Value::Object(serde_json::Map::new()),
+        };
+        Self {
+            status,
+            search_attributes,
+            run_id: run.run_id,
+            workflow: run.workflow,
+            version: run.version,
+            revision: run.revision,
+            terminal: run.terminal,
+            detail: run.detail,
+            current_steps: run.current_steps.into_iter().map(Into::into).collect(),
+            input: json::value(&run.input),
+            output: json::optional_value(run.output.as_deref()),
+            steps: run
+                .steps
+                .into_iter()
+                .map(|(name, step)| (name, step.into()))
+                .collect(),
+            parent_run_id: run.parent_run_id,
+            started_at_ms: run.started_at_ms,
+            completed_at_ms: run.completed_at_ms,
+            history_event_count: run.history_event_count,
+        }
+    }
+}
+
+impl From<v1::CurrentStep> for CurrentStepView {
+    fn from(step: v1::CurrentStep) -> Self {
+        Self {
+            status: name(step.status()),
+            waiting_for: step.waiting_for().published_name(),
+            step: step.step,
+            attempt: step.attempt,
+            deadline_ms: step.deadline_ms,
+        }
+    }
+}
+
+impl From<v1::StepResult> for StepView {
+    fn from(step: v1::StepResult) -> Self {
+        Self {
+            outcome: step.outcome,
+            output: json::optional_value(step.output.as_deref()),
+            attempts: step.attempts,
+            started_at_ms: step.started_at_ms,
+            completed_at_ms: step.completed_at_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn a_waiting_run_has_exactly_the_published_fields() {
+        let step = v1::CurrentStep {
+            step: "approval".to_owned(),
+            status: v1::RunStatus::Waiting.into(),
+            attempt: 1,
+            waiting_for: v1::WaitingFor::Signal.into(),
+            deadline_ms: Some(90_000),
+        };
+        let charged = v1::StepResult {
+            outcome: Some("success".to_owned()),
+            output: Some(r#"{"paid":true}"#.into()),
+            attempts: 2,
+            started_at_ms: 1_000,
+            completed_at_ms: Some(2_000),
+        };
+        let run = v1::Run {
+            run_id: "wfrun-1".to_owned(),
+            workflow: "order".to_owned(),
+            version: "1.0.0".to_owned(),
+            revision: 1,
+            status: v1::RunStatus::Waiting.into(),
+            current_steps: vec![step],
+            input: r#"{"id":7}"#.into(),
+            steps: BTreeMap::from([("charge".to_owned(), charged)]),
+            started_at_ms: 1_000,
+            history_event_count: 6,
+            triggered_by: "api".to_owned(),
+            ..v1::Run::default()
+        };
+        let text = serde_json::to_string_pretty(&RunView::from(run)).expect("printable");
+        expect![[r#"
+            {
+              "run_id": "wfrun-1",
+              "workflow": "order",
+              "version": "1.0.0",
+              "revision": 1,
+              "status": "waiting",
+              "terminal": null,
+              "detail": null,
+              "current_steps": [
+                {
+                  "step": "approval",
+                  "status": "waiting",
+                  "attempt": 1,
+                  "waiting_for": "signal",
+                  "deadline_ms": 90000
+                }
+              ],
+              "input": {
+                "id": 7
+              },
+              "output": null,
+              "steps": {
+                "charge": {
+                  "outcome": "success",
+                  "output": {
+                    "paid": true
+                  },
+                  "attempts": 2,
+                  "started_at_ms": 1000,
+                  "completed_at_ms": 2000
+                }
+              },
+              "search_attributes": {},
+              "parent_run_id": null,
+              "started_at_ms": 1000,
+              "completed_at_ms": null,
+              "history_event_count": 6
+            }"#]]
+        .assert_eq(&text);
+    }
+}

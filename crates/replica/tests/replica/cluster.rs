@@ -1,0 +1,233 @@
+//! A cluster in one process, for the tests.
+
+use flotilla_engine::ids::{ActionName, Namespace};
+use flotilla_engine::tables::ActionKind;
+use flotilla_engine::{Body, Command, NodeId, RegisterAction, Rejection, Reply};
+use flotilla_replica::{Config, Formation, Hooks, Replica, StartError, SubmitError, Tuning};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+/// Long enough for anything that should happen at all.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
+
+/// Nodes numbered from 1, each with a directory that outlives it.
+pub(crate) struct Cluster {
+    directory: TempDir,
+    peers: BTreeMap<NodeId, String>,
+    tuning: Tuning,
+    replicas: BTreeMap<u64, Replica>,
+}
+
+impl Cluster {
+    /// A cluster of so many nodes, none of them started.
+    pub(crate) fn new(nodes_count: u64, tuning: Tuning) -> Self {
+        let listeners: Vec<_> = (0..nodes_count)
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let peers = (1..)
+            .zip(&listeners)
+            .map(|(id, listener)| (NodeId(id), listener.local_addr().unwrap().to_string()))
+            .collect();
+        let directory = tempfile::tempdir().unwrap();
+        Self {
+            directory,
+            peers,
+            tuning,
+            replicas: BTreeMap::new(),
+        }
+    }
+
+    /// A started cluster with a leader.
+    pub(crate) async fn started(nodes_count: u64, tuning: Tuning) -> Self {
+        let mut cluster = Self::new(nodes_count, tuning);
+        for id in 1..=nodes_count {
+            cluster.start(id).await;
+        }
+        cluster.leader().await;
+        cluster
+    }
+
+    pub(crate) fn data_directory(&self, id: u64) -> PathBuf {
+        self.directory.path().join(format!("node-{id}"))
+    }
+
+    pub(crate) fn config(&self, id: u64) -> Config {
+        let node_id = NodeId(id);
+        let peer_listen: SocketAddr = self.peers[&node_id].parse().unwrap();
+        Config {
+            node_id,
+            formation: Formation::Found {
+                peers: self.peers.clone(),
+            },
+            peer_listen,
+            client_address: format!("client-{id}:9000"),
+            data_directory: self.data_directory(id),
+            version: "test".to_owned(),
+            tuning: self.tuning.clone(),
+        }
+    }
+
+    /// Starts a node, waiting for what an earlier life of it still holds.
+    pub(crate) async fn start(&mut self, id: u64) {
+        self.start_with(id, Hooks::default()).await;
+    }
+
+    /// Starts a node in a world of its own.
+    pub(crate) async fn start_with(&mut self, id: u64, hooks: Hooks) {
+        let replica = start_when_free(|| self.config(id), &hooks).await.unwrap();
+        self.replicas.insert(id, replica);
+    }
+
+    /// Ends a node in order.
+    pub(crate) async fn stop(&mut self, id: u64) {
+        let replica = self.replicas.remove(&id).unwrap();
+        replica.shutdown().await;
+    }
+
+    pub(crate) fn node(&self, id: u64) -> &Replica {
+        &self.replicas[&id]
+    }
+
+    pub(crate) fn ids(&self) -> Vec<u64> {
+        self.replicas.keys().copied().collect()
+    }
+
+    /// The id of the leader, once one is ready and every running node knows it.
+    pub(crate) async fn leader(&self) -> u64 {
+        let search = async {
+            loop {
+                let known: Vec<_> = self
+                    .replicas
+                    .values()
+                    .map(|r| r.leadership().borrow().clone())
+                    .collect();
+                let ready = self
+                    .replicas
+                    .iter()
+                    .find(|(_, replica)| replica.leadership().borrow().is_ready)
+                    .map(|(id, _)| *id);
+                if let Some(id) = ready
+                    && known
+                        .iter()
+                        .all(|l| l.leader.as_ref().is_some_and(|l| l.node_id.0 == id))
+                {
+                    return id;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(LONG, search)
+            .await
+            .expect("a leader is elected")
+    }
+
+    /// A node that does not lead.
+    pub(crate) async fn follower(&self) -> u64 {
+        let leader = self.leader().await;
+        self.ids()
+            .into_iter()
+            .find(|id| *id != leader)
+            .expect("more than one node")
+    }
+
+    /// Waits until the running nodes have applied the same entries, and gives their digest.
+    pub(crate) async fn agreed(&self) -> (u64, u128) {
+        let search = async {
+            loop {
+                let mut progress: Vec<_> = self
+                    .replicas
+                    .values()
+                    .map(flotilla_replica::Replica::progress)
+                    .collect();
+                progress.dedup();
+                if let [agreed] = progress[..] {
+                    return agreed;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let agreed = tokio::time::timeout(LONG, search).await;
+        agreed.unwrap_or_else(|_| {
+            let progress: Vec<_> = self.replicas.values().map(Replica::progress).collect();
+            panic!("the nodes do not agree: {progress:?}");
+        })
+    }
+}
+
+/// Starts a replica; a directory or address that is still in use is waited for.
+pub(crate) async fn start_when_free(
+    config: impl Fn() -> Config,
+    hooks: &Hooks,
+) -> Result<Replica, StartError> {
+    let give_up = Instant::now() + LONG;
+    loop {
+        match Replica::start(config(), hooks.clone()).await {
+            Err(
+                StartError::InUse(_)
+                | StartError::Listen { .. }
+                | StartError::Storage {
+                    error: flotilla_replica::StorageError::InUse,
+                    ..
+                },
+            ) if Instant::now() < give_up => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// A command that changes the state: registers an action under a name of its own.
+pub(crate) fn register(name: &str) -> Command {
+    let body = Body::RegisterAction(Box::new(RegisterAction {
+        name: ActionName::new(name).unwrap(),
+        kind: ActionKind::User,
+        module: None,
+        timeout_ms: 30_000,
+        max_retries: 0,
+        retry_delay_ms: 1_000,
+        description: Some("x".repeat(200)),
+        is_only_if_missing: false,
+    }));
+    Command::new(Namespace::default_namespace(), body)
+}
+
+/// Submits a command with a long deadline.
+pub(crate) async fn submit(
+    replica: &Replica,
+    command: Command,
+) -> Result<Result<Reply, Rejection>, SubmitError> {
+    replica.submit(command, Instant::now() + LONG).await
+}
+
+/// Submits a command that may be repeated until it is known what became of it.
+pub(crate) async fn submit_surely(replica: &Replica, command: Command) -> Result<Reply, Rejection> {
+    let attempts = async {
+        loop {
+            match submit(replica, command.clone()).await {
+                Ok(answer) => return answer,
+                Err(SubmitError::Unknown | SubmitError::NoLeader) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    tokio::time::timeout(LONG, attempts)
+        .await
+        .expect("the command is carried out in time")
+}
+
+/// What a first registration answers.
+pub(crate) const REGISTERED: Reply = Reply::ActionRegistered {
+    version: 1,
+    is_changed: true,
+};
+
+/// What the same registration answers when it is there.
+pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered {
+    version: 1,
+    is_changed: false,
+};

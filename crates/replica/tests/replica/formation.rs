@@ -1,0 +1,173 @@
+//! First starts, and what must not take part.
+
+use crate::cluster::{Cluster, LONG, register, start_when_free, submit};
+use flotilla_engine::NodeId;
+use flotilla_replica::{FatalError, Formation, Hooks, Replica, StartError, Tuning};
+use std::fs;
+
+async fn refused(cluster: &Cluster, id: u64) -> StartError {
+    start_when_free(|| cluster.config(id), &Hooks::default())
+        .await
+        .err()
+        .expect("the start is refused")
+}
+
+#[tokio::test]
+async fn first_members_found_their_cluster_in_whatever_order_they_start() {
+    let mut cluster = Cluster::new(3, Tuning::default());
+    for id in [3, 1, 2] {
+        cluster.start(id).await;
+    }
+    cluster.leader().await;
+    let mut cluster_ids = Vec::new();
+    for id in 1..=3 {
+        submit(cluster.node(id), register(&format!("action-{id}")))
+            .await
+            .unwrap()
+            .unwrap();
+        cluster_ids.push(cluster.node(id).status().await.cluster_id.unwrap());
+    }
+    cluster_ids.dedup();
+    assert_eq!(cluster_ids.len(), 1);
+}
+
+#[tokio::test]
+async fn no_cluster_is_founded_before_every_first_member_is_up() {
+    let mut cluster = Cluster::new(3, Tuning::default());
+    cluster.start(1).await;
+    cluster.start(2).await;
+    let node = cluster.node(1);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(700);
+    assert!(node.submit(register("pack"), deadline).await.is_err());
+    assert_eq!(node.status().await.cluster_id, None);
+    cluster.stop(1).await;
+    cluster.start(1).await;
+    cluster.start(3).await;
+    cluster.leader().await;
+}
+
+#[tokio::test]
+async fn a_member_that_lost_its_directory_is_refused_and_told_to_join_anew() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.stop(1).await;
+    let lost = cluster.data_directory(1);
+    fs::rename(&lost, lost.with_extension("lost")).unwrap();
+    let error = refused(&cluster, 1).await;
+    assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
+    assert!(error.hint().contains("--join"), "{}", error.hint());
+    // What the refused start left behind does not make it a member either.
+    let error = refused(&cluster, 1).await;
+    assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_wiped_member_that_starts_first_is_refused_once_a_peer_is_up() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    for id in cluster.ids() {
+        cluster.stop(id).await;
+    }
+    let lost = cluster.data_directory(1);
+    fs::rename(&lost, lost.with_extension("lost")).unwrap();
+    cluster.start(1).await;
+    cluster.start(2).await;
+    let mut fatal = cluster.node(1).fatal();
+    let found = tokio::time::timeout(LONG, fatal.wait_for(Option::is_some)).await;
+    let found = found.expect("in time").unwrap().clone().unwrap();
+    let is_wiped = matches!(*found, FatalError::Refused(StartError::WipedMember { .. }));
+    assert!(is_wiped, "{found}");
+}
+
+#[tokio::test]
+async fn a_stranger_with_an_empty_directory_is_refused() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let stranger = Cluster::new(2, Tuning::default());
+    let mut config = stranger.config(2);
+    let Formation::Found { peers } = &mut config.formation else {
+        panic!("a first member")
+    };
+    peers.insert(NodeId(1), cluster.config(1).peer_listen.to_string());
+    let error = Replica::start(config, Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::NotAMember { .. }), "{error}");
+    assert!(error.hint().contains("--join"), "{}", error.hint());
+}
+
+#[tokio::test]
+async fn a_directory_of_another_node_or_cluster_is_refused() {
+    let mut cluster = Cluster::started(2, Tuning::default()).await;
+    cluster.stop(1).await;
+    cluster.stop(2).await;
+    let borrowed = || {
+        let mut config = cluster.config(1);
+        config.data_directory = cluster.data_directory(2);
+        config
+    };
+    let error = start_when_free(borrowed, &Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::OtherNode { .. }), "{error}");
+
+    let other = Cluster::started(2, Tuning::default()).await;
+    let mistaken = || {
+        let mut config = cluster.config(1);
+        let Formation::Found { peers } = &mut config.formation else {
+            panic!("a first member")
+        };
+        peers.insert(NodeId(2), other.config(2).peer_listen.to_string());
+        config
+    };
+    let error = start_when_free(mistaken, &Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::OtherCluster { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_directory_in_use_is_refused() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let mut config = cluster.config(1);
+    config.peer_listen.set_port(0);
+    let error = Replica::start(config, Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::InUse(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_log_or_state_is_refused_with_what_to_do() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.stop(1).await;
+    fs::rename(
+        cluster.data_directory(1).join("log"),
+        cluster.data_directory(1).join("lost"),
+    )
+    .unwrap();
+    let error = refused(&cluster, 1).await;
+    assert!(matches!(error, StartError::Mixed(_)), "{error}");
+    assert!(error.hint().contains("--join"), "{}", error.hint());
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_in_its_own_list_of_peers_is_refused() {
+    let cluster = Cluster::new(2, Tuning::default());
+    let mut config = cluster.config(1);
+    config.node_id = NodeId(9);
+    let error = Replica::start(config, Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::NotListed(NodeId(9))), "{error}");
+}

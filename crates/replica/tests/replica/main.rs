@@ -1,0 +1,7 @@
+//! Replicas as their users see them, several in one process, over loopback.
+
+mod cluster;
+mod divergence;
+mod formation;
+mod serving;
+mod snapshots;

@@ -1,0 +1,285 @@
+//! Writes and reads from any node, over changes of leadership.
+
+use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, submit_surely};
+use flotilla_engine::store::{KeyRange, Order, Reader};
+use flotilla_replica::{Notice, Replica, Role, SubmitError, Tuning, View};
+use futures::future::join_all;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::time::Instant;
+
+fn rows(view: &View<'_>) -> usize {
+    let mut count = 0;
+    let engine_tables = KeyRange {
+        from: vec![1],
+        to: vec![0xF0],
+    };
+    view.scan(&engine_tables, Order::Ascending, &mut |_, _| {
+        count += 1;
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    count
+}
+
+async fn readable(replica: &Replica) {
+    let mut readable = replica.readable();
+    tokio::time::timeout(LONG, readable.wait_for(|is| *is))
+        .await
+        .expect("in time")
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_single_node_founds_its_cluster_and_serves() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let node = cluster.node(1);
+    assert_eq!(
+        submit(node, register("pack")).await.unwrap(),
+        Ok(REGISTERED)
+    );
+    node.read_index(Instant::now() + LONG).await.unwrap();
+    readable(node).await;
+    assert!(node.view(rows).unwrap() > 0);
+    let status = node.status().await;
+    assert_eq!(status.leader.map(|leader| leader.0), Some(1));
+    assert!(status.cluster_id.is_some_and(|id| id.len() == 32));
+}
+
+#[tokio::test]
+async fn every_node_takes_commands_and_all_replicas_end_up_the_same() {
+    let cluster = Cluster::started(3, Tuning::default()).await;
+    let commands = (0..300).map(|number| {
+        let node = cluster.node(number % 3 + 1);
+        submit(node, register(&format!("action-{number}")))
+    });
+    for result in join_all(commands).await {
+        assert_eq!(result.unwrap(), Ok(REGISTERED));
+    }
+    cluster.agreed().await;
+    let leader = cluster.node(cluster.leader().await);
+    let counters = leader.counters();
+    assert_eq!(counters.commands_applied, 300);
+    assert!(counters.entries_proposed < 300, "{counters:?}");
+    assert!(
+        counters.log_syncs < counters.commands_applied,
+        "{counters:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_read_on_any_node_sees_what_was_acknowledged_on_another() {
+    let cluster = Cluster::started(3, Tuning::default()).await;
+    for number in 0..10 {
+        let writer = cluster.node(number % 3 + 1);
+        submit(writer, register(&format!("action-{number}")))
+            .await
+            .unwrap()
+            .unwrap();
+        let reader = cluster.node((number + 1) % 3 + 1);
+        readable(reader).await;
+        reader.read_index(Instant::now() + LONG).await.unwrap();
+        let applied = reader.view(|view| view.index()).unwrap();
+        assert!(applied > number, "{applied}");
+        assert!(reader.view(rows).unwrap() > usize::try_from(number).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_survives_the_leader_and_the_rest_goes_on() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    for number in 0..20 {
+        submit(cluster.node(leader), register(&format!("action-{number}")))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    cluster.stop(leader).await;
+    let survivor = cluster.ids()[0];
+    let again = submit_surely(cluster.node(survivor), register("action-7")).await;
+    assert_eq!(again, Ok(UNCHANGED));
+    assert_ne!(cluster.leader().await, leader);
+    cluster.start(leader).await;
+    cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn all_nodes_may_restart_at_once_and_lose_nothing() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    for number in 0..20 {
+        submit(cluster.node(1), register(&format!("action-{number}")))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let (_, digest) = cluster.agreed().await;
+    for id in cluster.ids() {
+        cluster.stop(id).await;
+    }
+    for id in 1..=3 {
+        cluster.start(id).await;
+    }
+    for number in 0..20 {
+        let command = register(&format!("action-{number}"));
+        assert_eq!(
+            submit(cluster.node(2), command).await.unwrap(),
+            Ok(UNCHANGED)
+        );
+    }
+    assert_ne!(cluster.agreed().await.1, digest, "the chain has gone on");
+}
+
+#[tokio::test]
+async fn without_a_quorum_commands_fail_as_retryable_within_their_deadline_and_status_answers() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    let kept = cluster.follower().await;
+    for id in cluster.ids() {
+        if id != kept {
+            cluster.stop(id).await;
+        }
+    }
+    let node = cluster.node(kept);
+    // A command that was taken before the quorum was missed is unknown; later ones are not taken.
+    let refused = async {
+        loop {
+            let deadline = Instant::now() + Duration::from_millis(500);
+            match node.submit(register("ship"), deadline).await.unwrap_err() {
+                SubmitError::Unknown => {}
+                error => return error,
+            }
+        }
+    };
+    let refused = tokio::time::timeout(LONG, refused).await.expect("in time");
+    assert_eq!(refused, SubmitError::NoLeader);
+    assert!(
+        node.read_index(Instant::now() + Duration::from_millis(300))
+            .await
+            .is_err()
+    );
+    let status = node.status().await;
+    assert_eq!(status.leader, None);
+    let healthy: Vec<_> = status.nodes.iter().filter(|node| node.is_healthy).collect();
+    assert_eq!(healthy.len(), 1);
+    assert_eq!(healthy[0].node_id.0, kept);
+    assert_eq!(status.nodes.len(), 3);
+}
+
+#[tokio::test]
+async fn status_tells_roles_digests_and_addresses_of_all_members() {
+    let cluster = Cluster::started(3, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    let (index, digest) = cluster.agreed().await;
+    let leader = cluster.leader().await;
+    let status = cluster.node(cluster.follower().await).status().await;
+    assert_eq!(status.leader.map(|leader| leader.0), Some(leader));
+    for node in &status.nodes {
+        let expected = if node.node_id.0 == leader {
+            Role::Leader
+        } else {
+            Role::Follower
+        };
+        assert_eq!(
+            (node.role, node.is_voter, node.is_healthy),
+            (expected, true, true)
+        );
+        assert_eq!((node.applied_index, node.lag), (index, 0));
+        assert_eq!(node.digest.map(|digest| digest.value), Some(digest));
+        assert_eq!(node.address, format!("client-{}:9000", node.node_id.0));
+        assert_eq!(node.version, "test");
+    }
+}
+
+#[tokio::test]
+async fn a_leader_hands_over_on_request() {
+    let cluster = Cluster::started(3, Tuning::default()).await;
+    let old = cluster.leader().await;
+    let new = cluster.follower().await;
+    cluster
+        .node(old)
+        .transfer_leader(flotilla_engine::NodeId(new))
+        .await
+        .unwrap();
+    let mut leadership = cluster.node(new).leadership();
+    let handed_over = leadership.wait_for(|leadership| leadership.is_ready);
+    tokio::time::timeout(LONG, handed_over)
+        .await
+        .expect("in time")
+        .unwrap();
+    submit(cluster.node(old), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_command_that_is_larger_than_an_entry_is_refused_before_proposal() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let mut command = register("pack");
+    if let flotilla_engine::Body::RegisterAction(action) = &mut command.body {
+        action.module = Some(vec![7; flotilla_engine::limits::ENTRY_BYTES_MAX]);
+    }
+    let refused = submit(cluster.node(1), command).await.unwrap_err();
+    assert!(
+        matches!(refused, SubmitError::TooLarge { .. }),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn new_work_is_refused_when_the_queue_is_full() {
+    let tuning = Tuning {
+        intake_max: 1,
+        ..Tuning::default()
+    };
+    let cluster = Cluster::started(1, tuning).await;
+    let node = cluster.node(1);
+    let commands = (0..200).map(|number| submit(node, register(&format!("action-{number}"))));
+    let results = join_all(commands).await;
+    let is_refused = |result: &&Result<_, _>| matches!(result, Err(SubmitError::Overloaded { .. }));
+    let refused = results.iter().filter(is_refused).count();
+    assert!(refused > 0);
+    assert!(results.iter().any(Result::is_ok));
+    assert_eq!(node.counters().commands_refused, refused as u64);
+}
+
+#[tokio::test]
+async fn a_subscriber_is_told_in_order_what_was_applied() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let node = cluster.node(1);
+    let mut subscription = node.subscribe();
+    let begin = flotilla_engine::Command::new(
+        flotilla_engine::ids::Namespace::default_namespace(),
+        flotilla_engine::Body::InvokeAction(flotilla_engine::InvokeAction {
+            name: flotilla_engine::ids::ActionName::new("pack").unwrap(),
+            input: flotilla_engine::json::Json::null(),
+            priority: 10,
+            delay_ms: 0,
+            labels: std::collections::BTreeMap::new(),
+            idempotency_key: None,
+        }),
+    );
+    submit(node, register("pack")).await.unwrap().unwrap();
+    submit(node, begin.clone()).await.unwrap().unwrap();
+    submit(node, begin).await.unwrap().unwrap();
+    let mut last = 0;
+    for _ in 0..2 {
+        let notice = tokio::time::timeout(LONG, subscription.next())
+            .await
+            .unwrap()
+            .unwrap();
+        let Notice::Applied(batch) = notice else {
+            panic!("nothing was lost")
+        };
+        assert!(batch.index > last && !batch.effects.is_empty(), "{batch:?}");
+        assert_eq!(batch.node.0, 1);
+        last = batch.index;
+    }
+}

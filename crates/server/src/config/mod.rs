@@ -1,0 +1,301 @@
+//! What a node needs to know before it starts.
+
+mod peer;
+
+pub use peer::Peer;
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// What a node needs to know before it starts. Every field has the default of a single node on
+/// this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerConfig {
+    /// The node's id; from 1, never reused.
+    pub node_id: u64,
+    /// Where gRPC clients are served.
+    pub listen: SocketAddr,
+    /// Where HTTP clients will be served; accepted and not bound yet.
+    pub http_listen: SocketAddr,
+    /// Where the other nodes are served.
+    pub peer_listen: SocketAddr,
+    /// The `host:port` under which clients reach `listen`; `listen` itself when it is not given.
+    pub advertise: Option<String>,
+    /// Where log and state are kept; made when it is not there.
+    pub data_dir: PathBuf,
+    /// Every first member, this node included; the same list on each. None: a single node.
+    #[serde(deserialize_with = "peer::list")]
+    pub peers: Vec<Peer>,
+    /// The peer address of a member, for a node that joins later.
+    pub join: Option<String>,
+    /// Whether other machines may connect although nothing is encrypted.
+    pub insecure: bool,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigInvalid {
+    /// Node ids begin with 1.
+    #[error("expected `node_id` to be at least 1, but it is 0")]
+    NodeIdZero,
+    /// The node is not one of its peers.
+    #[error("expected `peers` to name this node, but node {0} is not among them")]
+    NodeNotAmongPeers(u64),
+    /// Two peers have one id.
+    #[error("expected every peer to have an id of its own, but two have the id {0}")]
+    PeerRepeated(u64),
+    /// Something that should be an address is none.
+    #[error("expected `{key}` to be HOST:PORT, but it is {found:?}")]
+    Address {
+        /// The key of the configuration.
+        key: &'static str,
+        /// Its value.
+        found: String,
+    },
+    /// A first member does not join.
+    #[error("expected either `peers` or `join`, but both are given")]
+    PeersAndJoin,
+    /// Other machines could connect, and nothing is encrypted.
+    #[error("expected `{key}` to be a loopback address, but it is {found}")]
+    NotLoopback {
+        /// The key of the configuration.
+        key: &'static str,
+        /// Its value.
+        found: SocketAddr,
+    },
+    /// Clients cannot be told where the node is.
+    #[error(
+        "expected `advertise`, since `listen` is {0}, which names no machine, but it is not given"
+    )]
+    AdvertiseMissing(SocketAddr),
+    /// No place for the data.
+    #[error("expected `data_dir` to name a directory, but it is empty")]
+    DataDirEmpty,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        Self {
+            node_id: 1,
+            listen: loopback(9000),
+            http_listen: loopback(9002),
+            peer_listen: loopback(9001),
+            advertise: None,
+            data_dir: PathBuf::from("flo-data"),
+            peers: Vec::new(),
+            join: None,
+            insecure: false,
+        }
+    }
+}
+
+impl ServerConfig {
+    /// The names of all keys: those of the file, the flags and, in capitals behind `FLO_`, the
+    /// environment.
+    pub const KEYS: [&str; 9] = [
+        "node_id",
+        "listen",
+        "http_listen",
+        "peer_listen",
+        "advertise",
+        "data_dir",
+        "peers",
+        "join",
+        "insecure",
+    ];
+
+    /// Checks what a single field cannot say.
+    ///
+    /// # Errors
+    /// [`ConfigInvalid`] names the first fault.
+    pub fn validate(&self) -> Result<(), ConfigInvalid> {
+        if self.node_id == 0 {
+            return Err(ConfigInvalid::NodeIdZero);
+        }
+        if self.data_dir.as_os_str().is_empty() {
+            return Err(ConfigInvalid::DataDirEmpty);
+        }
+        self.check_peers()?;
+        self.check_addresses()
+    }
+
+    /// The first members by id; this node alone when no others are named.
+    pub(crate) fn members(&self) -> BTreeMap<u64, String> {
+        if self.peers.is_empty() {
+            return BTreeMap::from([(self.node_id, self.peer_listen.to_string())]);
+        }
+        self.peers
+            .iter()
+            .map(|peer| (peer.node_id, peer.address.clone()))
+            .collect()
+    }
+
+    fn check_peers(&self) -> Result<(), ConfigInvalid> {
+        if !self.peers.is_empty() && self.join.is_some() {
+            return Err(ConfigInvalid::PeersAndJoin);
+        }
+        for (position, peer) in self.peers.iter().enumerate() {
+            if peer.node_id == 0 {
+                return Err(ConfigInvalid::NodeIdZero);
+            }
+            if self.peers[..position]
+                .iter()
+                .any(|other| other.node_id == peer.node_id)
+            {
+                return Err(ConfigInvalid::PeerRepeated(peer.node_id));
+            }
+            check_address("peers", &peer.address)?;
+        }
+        if !self.peers.is_empty() && self.peers.iter().all(|peer| peer.node_id != self.node_id) {
+            return Err(ConfigInvalid::NodeNotAmongPeers(self.node_id));
+        }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), ConfigInvalid> {
+        if let Some(join) = &self.join {
+            check_address("join", join)?;
+        }
+        match &self.advertise {
+            Some(advertise) => check_address("advertise", advertise)?,
+            None if self.listen.ip().is_unspecified() => {
+                return Err(ConfigInvalid::AdvertiseMissing(self.listen));
+            }
+            None => {}
+        }
+        let listens = [
+            ("listen", self.listen),
+            ("http_listen", self.http_listen),
+            ("peer_listen", self.peer_listen),
+        ];
+        match listens
+            .into_iter()
+            .find(|(_, address)| !address.ip().is_loopback())
+        {
+            Some((key, found)) if !self.insecure => Err(ConfigInvalid::NotLoopback { key, found }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl ConfigInvalid {
+    /// What to do about it, where there is something beyond the obvious.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NodeNotAmongPeers(_) => {
+                Some("`peers` is the same list on every first member; a later node uses `join`")
+            }
+            Self::PeersAndJoin => Some("a first member has `peers`, a later node has `join`"),
+            Self::NotLoopback { .. } => Some(
+                "nothing is encrypted yet: say `--insecure` where the network itself is trusted",
+            ),
+            Self::NodeIdZero
+            | Self::PeerRepeated(_)
+            | Self::Address { .. }
+            | Self::AdvertiseMissing(_)
+            | Self::DataDirEmpty => None,
+        }
+    }
+}
+
+fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {
+    let parts = text.rsplit_once(':');
+    let is_address = parts.is_some_and(|(host, port)| {
+        !host.is_empty()
+            && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '=')
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    if is_address {
+        return Ok(());
+    }
+    Err(ConfigInvalid::Address {
+        key,
+        found: text.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(value: serde_json::Value) -> Result<ServerConfig, serde_json::Error> {
+        serde_json::from_value(value)
+    }
+
+    fn fault(value: serde_json::Value) -> String {
+        parse(value)
+            .unwrap()
+            .validate()
+            .map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn a_single_node_needs_nothing() {
+        let config = parse(json!({})).unwrap();
+        assert_eq!(config, ServerConfig::default());
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(
+            config.members(),
+            BTreeMap::from([(1, "127.0.0.1:9001".to_owned())])
+        );
+    }
+
+    #[test]
+    fn every_key_is_known_and_no_other() {
+        for key in ServerConfig::KEYS {
+            let error = parse(json!({key: {"x": 1}})).unwrap_err().to_string();
+            assert!(!error.contains("unknown field"), "{key}: {error}");
+        }
+        let error = parse(json!({"port": 1})).unwrap_err().to_string();
+        for key in ServerConfig::KEYS {
+            assert!(error.contains(&format!("`{key}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        let cases = [
+            (json!({"node_id": 0}), "at least 1"),
+            (
+                json!({"node_id": 3, "peers": "1=a:1,2=b:1"}),
+                "node 3 is not among them",
+            ),
+            (json!({"peers": "1=a:1,1=b:1"}), "two have the id 1"),
+            (json!({"peers": "1=a"}), "`peers` to be HOST:PORT"),
+            (json!({"peers": "1=a:1", "join": "b:1"}), "both are given"),
+            (json!({"join": "b:0"}), "`join` to be HOST:PORT"),
+            (
+                json!({"advertise": "http://a:1"}),
+                "`advertise` to be HOST:PORT",
+            ),
+            (
+                json!({"listen": "0.0.0.0:9000", "insecure": true}),
+                "names no machine",
+            ),
+            (
+                json!({"peer_listen": "10.0.0.1:9001"}),
+                "`peer_listen` to be a loopback address",
+            ),
+            (json!({"data_dir": ""}), "`data_dir`"),
+        ];
+        for (value, expected) in cases {
+            let found = fault(value.clone());
+            assert!(found.contains(expected), "{value}: {found}");
+        }
+    }
+
+    #[test]
+    fn an_insecure_node_may_be_reached_from_elsewhere() {
+        let value = json!({
+            "listen": "0.0.0.0:9000", "peer_listen": "0.0.0.0:9001", "advertise": "node-1:9000",
+            "peers": "1=node-1:9001,2=[fd00::2]:9001", "insecure": true,
+        });
+        assert_eq!(fault(value), "");
+    }
+}

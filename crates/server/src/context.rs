@@ -1,0 +1,20 @@
+//! What all parts of a node share.
+
+use crate::gateway::Gateway;
+use crate::watch::Watchers;
+use flotilla_engine::NodeId;
+use tokio_util::sync::CancellationToken;
+
+/// What all parts of a node share.
+pub(crate) struct Context {
+    /// The way to the cluster's state.
+    pub(crate) gateway: Gateway,
+    /// Who waits for something to be applied.
+    pub(crate) watchers: Watchers,
+    /// This node.
+    pub(crate) node: NodeId,
+    /// The `host:port` under which clients reach it.
+    pub(crate) client_address: String,
+    /// Cancelled when the node stops: everything that waits ends then.
+    pub(crate) shutdown: CancellationToken,
+}

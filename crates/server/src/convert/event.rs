@@ -1,0 +1,20 @@
+//! Events of a run's history.
+
+use flotilla_api::v1;
+use flotilla_engine::view::EventView;
+
+/// An event as a message.
+pub(crate) fn message(view: EventView) -> v1::Event {
+    v1::Event {
+        seq: view.seq,
+        at_ms: view.at_ms,
+        raft_index: view.raft_index,
+        r#type: view.type_name.to_owned(),
+        step: view.step.unwrap_or_default(),
+        detail: view.detail,
+        attributes: view.attributes.into(),
+        node_id: view.node.0,
+        // The history does not keep it: index and node tell the entry apart.
+        term: None,
+    }
+}

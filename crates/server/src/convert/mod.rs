@@ -1,0 +1,17 @@
+//! The engine's views as messages: one file per noun.
+
+pub(crate) mod action;
+pub(crate) mod action_run;
+pub(crate) mod cluster;
+pub(crate) mod event;
+pub(crate) mod finding;
+pub(crate) mod run;
+pub(crate) mod workflow;
+
+use bytes::Bytes;
+use flotilla_engine::json::Json;
+
+/// A JSON text as it travels.
+pub(crate) fn json(json: &Json) -> Bytes {
+    Bytes::copy_from_slice(json.as_str().as_bytes())
+}

@@ -1,0 +1,223 @@
+//! Runs.
+
+use super::json;
+use bytes::Bytes;
+use flotilla_api::v1;
+use flotilla_engine::definition::TerminalStatus;
+use flotilla_engine::ids::AttributeName;
+use flotilla_engine::json::quote;
+use flotilla_engine::tables::{AttributeValue, RunStatus};
+use flotilla_engine::view::{CurrentStep, RunRow, RunView, StepView, WaitingFor};
+use std::collections::BTreeMap;
+
+/// A run as a message.
+pub(crate) fn message(view: RunView) -> v1::Run {
+    let steps = steps(&view);
+    let RunRow {
+        run_id,
+        workflow,
+        version,
+        revision,
+        status: run_status,
+        terminal,
+        triggered_by,
+        started_at_ms,
+        completed_at_ms,
+    } = view.row;
+    v1::Run {
+        run_id: run_id.to_string(),
+        workflow: workflow.to_string(),
+        version: version.to_string(),
+        revision,
+        status: status(run_status).into(),
+        terminal,
+        detail: view.detail,
+        current_steps: view.current_steps.iter().map(current_step).collect(),
+        input: json(&view.input),
+        output: view.output.as_ref().map(json),
+        steps,
+        search_attributes: attributes(&view.search_attributes),
+        parent_run_id: view.parent.map(|parent| parent.to_string()),
+        started_at_ms,
+        completed_at_ms,
+        history_event_count: view.events_count,
+        triggered_by: triggered_by.to_owned(),
+        idempotency_key: view.idempotency_key.map(|key| key.to_string()),
+    }
+}
+
+/// A run's row in a list.
+pub(crate) fn row(row: RunRow) -> v1::RunRow {
+    v1::RunRow {
+        run_id: row.run_id.to_string(),
+        workflow: row.workflow.to_string(),
+        version: row.version.to_string(),
+        revision: row.revision,
+        status: status(row.status).into(),
+        terminal: row.terminal,
+        triggered_by: row.triggered_by.to_owned(),
+        started_at_ms: row.started_at_ms,
+        completed_at_ms: row.completed_at_ms,
+    }
+}
+
+/// A run's status after its event `seq`.
+pub(crate) fn status_change(view: RunView) -> v1::RunStatusChange {
+    v1::RunStatusChange {
+        seq: view.events_count,
+        status: status(view.row.status).into(),
+        terminal: view.row.terminal,
+        detail: view.detail,
+        output: view.output.as_ref().map(json),
+    }
+}
+
+/// The status that a request asks for; `None` for any.
+pub(crate) fn wanted_status(wanted: v1::RunStatus) -> Option<RunStatus> {
+    RunStatus::ALL
+        .into_iter()
+        .find(|candidate| status(*candidate) == wanted)
+}
+
+fn status(run_status: RunStatus) -> v1::RunStatus {
+    match run_status {
+        RunStatus::Pending => v1::RunStatus::Pending,
+        RunStatus::Running => v1::RunStatus::Running,
+        RunStatus::Waiting => v1::RunStatus::Waiting,
+        RunStatus::Ended(TerminalStatus::Completed) => v1::RunStatus::Completed,
+        RunStatus::Ended(TerminalStatus::Failed) => v1::RunStatus::Failed,
+        RunStatus::Ended(TerminalStatus::Cancelled) => v1::RunStatus::Cancelled,
+        RunStatus::Ended(TerminalStatus::TimedOut) => v1::RunStatus::TimedOut,
+    }
+}
+
+fn current_step(step: &CurrentStep) -> v1::CurrentStep {
+    let (step_status, waiting_for, deadline_ms) = match step.waiting_for {
+        None => (v1::RunStatus::Running, v1::WaitingFor::Unspecified, None),
+        Some((waiting_for, deadline_ms)) => {
+            (v1::RunStatus::Waiting, waiting(waiting_for), deadline_ms)
+        }
+    };
+    v1::CurrentStep {
+        step: step.step.to_string(),
+        status: step_status.into(),
+        attempt: step.attempt,
+        waiting_for: waiting_for.into(),
+        deadline_ms,
+    }
+}
+
+fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
+    match waiting_for {
+        WaitingFor::Signal => v1::WaitingFor::Signal,
+        WaitingFor::Action => v1::WaitingFor::Action,
+        WaitingFor::Child => v1::WaitingFor::Child,
+        WaitingFor::Retry => v1::WaitingFor::Retry,
+        WaitingFor::Poll => v1::WaitingFor::Poll,
+    }
+}
+
+/// The steps by name, each with its last activation: for an active one that is the one under way.
+fn steps(view: &RunView) -> BTreeMap<String, v1::StepResult> {
+    let left = view
+        .steps
+        .iter()
+        .map(|(name, step)| (name.to_string(), left_step(step)));
+    let active = view
+        .current_steps
+        .iter()
+        .map(|step| (step.step.to_string(), active_step(step)));
+    left.chain(active).collect()
+}
+
+fn left_step(step: &StepView) -> v1::StepResult {
+    v1::StepResult {
+        outcome: Some(step.outcome.clone()),
+        output: step.output.as_ref().map(json),
+        attempts: step.attempts,
+        started_at_ms: step.started_at_ms,
+        completed_at_ms: Some(step.completed_at_ms),
+    }
+}
+
+fn active_step(step: &CurrentStep) -> v1::StepResult {
+    v1::StepResult {
+        outcome: None,
+        output: None,
+        attempts: step.attempt,
+        started_at_ms: step.started_at_ms,
+        completed_at_ms: None,
+    }
+}
+
+/// A JSON object of attribute values (W22).
+fn attributes(attributes: &BTreeMap<AttributeName, AttributeValue>) -> Bytes {
+    let mut object = String::from("{");
+    for (position, (name, value)) in attributes.iter().enumerate() {
+        if position > 0 {
+            object.push(',');
+        }
+        quote(name.as_str(), &mut object);
+        object.push(':');
+        match value {
+            AttributeValue::String(text) => quote(text, &mut object),
+            AttributeValue::Number(number) => object.push_str(number.as_str()),
+            AttributeValue::Timestamp(at_ms) => object.push_str(&at_ms.to_string()),
+        }
+    }
+    object.push('}');
+    object.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::ids::StepName;
+    use flotilla_engine::json::Json;
+
+    fn step(waiting_for: Option<(WaitingFor, Option<u64>)>) -> CurrentStep {
+        CurrentStep {
+            step: StepName::new("pay").unwrap(),
+            attempt: 2,
+            started_at_ms: 5,
+            waiting_for,
+        }
+    }
+
+    #[test]
+    fn every_status_has_a_message_and_leads_back() {
+        for run_status in RunStatus::ALL {
+            assert_eq!(wanted_status(status(run_status)), Some(run_status));
+            let name = format!("RUN_STATUS_{}", run_status.name().to_uppercase());
+            assert_eq!(status(run_status).as_str_name(), name);
+        }
+        assert_eq!(wanted_status(v1::RunStatus::Unspecified), None);
+    }
+
+    #[test]
+    fn a_step_that_waits_says_for_what_and_until_when() {
+        let message = current_step(&step(Some((WaitingFor::Retry, Some(9)))));
+        assert_eq!(message.status(), v1::RunStatus::Waiting);
+        assert_eq!(message.waiting_for(), v1::WaitingFor::Retry);
+        assert_eq!((message.attempt, message.deadline_ms), (2, Some(9)));
+        assert_eq!(current_step(&step(None)).status(), v1::RunStatus::Running);
+    }
+
+    #[test]
+    fn attributes_become_one_json_object() {
+        let name = |text: &str| AttributeName::new(text).unwrap();
+        let values = BTreeMap::from([
+            (name("at"), AttributeValue::Timestamp(-3)),
+            (name("customer"), AttributeValue::String("a\"b".to_owned())),
+            (
+                name("total"),
+                AttributeValue::Number(Json::from_checked("1.50".to_owned())),
+            ),
+        ]);
+        assert_eq!(
+            attributes(&values),
+            r#"{"at":-3,"customer":"a\"b","total":1.50}"#
+        );
+        assert_eq!(attributes(&BTreeMap::new()), "{}");
+    }
+}

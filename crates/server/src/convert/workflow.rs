@@ -1,0 +1,19 @@
+//! Workflows.
+
+use flotilla_api::v1;
+use flotilla_engine::view::WorkflowView;
+
+/// A revision of a workflow as a message; `source` is empty in lists.
+pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
+    let definition = view.definition.definition;
+    v1::Workflow {
+        name: definition.name.to_string(),
+        version: definition.version.to_string(),
+        revision: view.definition.revision,
+        source,
+        enabled: view.is_enabled,
+        is_latest: view.is_latest,
+        created_at_ms: view.definition.created_at_ms,
+        description: definition.description.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Until when a request wants its answer.
+
+use crate::limits::{DEADLINE_DEFAULT, DEADLINE_MAX, DEADLINE_RESERVE_MAX};
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::metadata::MetadataMap;
+
+/// The header in which callers say how much time they give.
+const HEADER: &str = "grpc-timeout";
+/// The header's digits, at most.
+const DIGITS_MAX: usize = 8;
+
+/// When the request must be answered: shortly before the caller gives up, so that it still learns
+/// why there is no result.
+pub(crate) fn of(metadata: &MetadataMap) -> Instant {
+    given(metadata).unwrap_or_else(|| Instant::now() + DEADLINE_DEFAULT)
+}
+
+/// The same; `None` when the caller gives as much time as it takes.
+pub(crate) fn given(metadata: &MetadataMap) -> Option<Instant> {
+    let timeout = parse(metadata.get(HEADER)?.to_str().ok()?)?;
+    Some(Instant::now() + usable(timeout))
+}
+
+/// The part of the caller's time in which the work must be done.
+fn usable(timeout: Duration) -> Duration {
+    let timeout = timeout.min(DEADLINE_MAX);
+    timeout - (timeout / 10).min(DEADLINE_RESERVE_MAX)
+}
+
+/// Reads 1 to 8 digits and a unit, as gRPC spells a timeout.
+fn parse(text: &str) -> Option<Duration> {
+    let unit = text.chars().last()?;
+    let digits = text.strip_suffix(unit)?;
+    let is_number = (1..=DIGITS_MAX).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let value: u64 = is_number.then(|| digits.parse().ok())??;
+    match unit {
+        'H' => Some(Duration::from_secs(value * 3_600)),
+        'M' => Some(Duration::from_secs(value * 60)),
+        'S' => Some(Duration::from_secs(value)),
+        'm' => Some(Duration::from_millis(value)),
+        'u' => Some(Duration::from_micros(value)),
+        'n' => Some(Duration::from_nanos(value)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_read_in_every_unit_and_nothing_else_is() {
+        assert_eq!(parse("2H"), Some(Duration::from_secs(7_200)));
+        assert_eq!(parse("3M"), Some(Duration::from_secs(180)));
+        assert_eq!(parse("10S"), Some(Duration::from_secs(10)));
+        assert_eq!(parse("99999999m"), Some(Duration::from_millis(99_999_999)));
+        assert_eq!(parse("7u"), Some(Duration::from_micros(7)));
+        assert_eq!(parse("1n"), Some(Duration::from_nanos(1)));
+        for text in ["", "S", "10", "999999999S", "-1S", "+1S", "1s", "1 S", "é"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_answer_is_due_a_little_before_the_caller_gives_up() {
+        assert_eq!(
+            usable(Duration::from_secs(10)),
+            Duration::from_millis(9_750)
+        );
+        assert_eq!(
+            usable(Duration::from_millis(100)),
+            Duration::from_millis(90)
+        );
+        assert!(usable(Duration::MAX) < DEADLINE_MAX);
+    }
+
+    #[test]
+    fn a_request_that_gives_no_time_has_the_default() {
+        assert_eq!(given(&MetadataMap::new()), None);
+        assert!(of(&MetadataMap::new()) <= Instant::now() + DEADLINE_DEFAULT);
+    }
+}

@@ -1,0 +1,161 @@
+//! What every request passes first: a bound on how many are in hand, and the word who leads.
+
+use crate::errors::Refusal;
+use crate::limits::REQUESTS_MAX;
+use flotilla_replica::{Leader, Leadership};
+use std::sync::Arc;
+use std::task::{self, Poll};
+use tokio::sync::{Semaphore, watch};
+use tonic::Status;
+use tonic::codegen::http::{HeaderName, HeaderValue, Request, Response};
+use tonic::codegen::{BoxFuture, Service};
+use tower::Layer;
+
+/// The metadata that names the leader's client endpoint.
+const LEADER: HeaderName = HeaderName::from_static("flo-leader");
+
+/// Wraps a node's services.
+#[derive(Clone)]
+pub(crate) struct Edge {
+    leadership: watch::Receiver<Leadership>,
+    // Held until a reply begins: streams have bounds of their own.
+    room: Arc<Semaphore>,
+}
+
+/// The services behind the edge.
+#[derive(Clone)]
+pub(crate) struct Edged<S> {
+    edge: Edge,
+    inner: S,
+}
+
+impl Edge {
+    /// The edge of a node that learns of leaders from `leadership`.
+    pub(crate) fn new(leadership: watch::Receiver<Leadership>) -> Self {
+        Self {
+            leadership,
+            room: Arc::new(Semaphore::new(REQUESTS_MAX)),
+        }
+    }
+
+    /// The leader as a header's value; none when there is no leader or its address is no such text.
+    fn leader(&self) -> Option<HeaderValue> {
+        let leadership = self.leadership.borrow();
+        let Leader { client_address, .. } = leadership.leader.as_ref()?;
+        HeaderValue::from_str(client_address).ok()
+    }
+}
+
+impl<S> Layer<S> for Edge {
+    type Service = Edged<S>;
+
+    fn layer(&self, inner: S) -> Edged<S> {
+        Edged {
+            edge: self.clone(),
+            inner,
+        }
+    }
+}
+
+impl<S, Q, A> Service<Request<Q>> for Edged<S>
+where
+    S: Service<Request<Q>, Response = Response<A>, Future: Send + 'static>,
+    A: Default,
+{
+    type Response = Response<A>;
+    type Error = S::Error;
+    type Future = BoxFuture<Response<A>, S::Error>;
+
+    fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let edge = self.edge.clone();
+        let permit = edge.room.clone().try_acquire_owned();
+        let answered = permit.is_ok().then(|| self.inner.call(request));
+        Box::pin(async move {
+            let mut response = match answered {
+                Some(answered) => answered.await?,
+                None => turned_away(),
+            };
+            drop(permit);
+            if let Some(leader) = edge.leader() {
+                response.headers_mut().insert(LEADER, leader);
+            }
+            Ok(response)
+        })
+    }
+}
+
+fn turned_away<A: Default>() -> Response<A> {
+    let message = format!("expected at most {REQUESTS_MAX} requests at once, but more came");
+    Status::from(Refusal::overloaded(message)).into_http()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::NodeId;
+    use futures::future::{Ready, ready};
+    use std::convert::Infallible;
+
+    #[derive(Clone)]
+    struct Echo;
+
+    impl Service<Request<()>> for Echo {
+        type Response = Response<()>;
+        type Error = Infallible;
+        type Future = Ready<Result<Response<()>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            ready(Ok(Response::new(())))
+        }
+    }
+
+    fn leadership(address: Option<&str>) -> Leadership {
+        let leader = address.map(|address| Leader {
+            node_id: NodeId(2),
+            client_address: address.to_owned(),
+            peer_address: String::new(),
+        });
+        Leadership {
+            leader,
+            ..Leadership::default()
+        }
+    }
+
+    async fn call(edge: &Edge) -> Response<()> {
+        edge.layer(Echo).call(Request::new(())).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_reply_names_the_leader_that_is_known_then() {
+        let (sender, receiver) = watch::channel(leadership(None));
+        let edge = Edge::new(receiver);
+        assert_eq!(call(&edge).await.headers().get(LEADER), None);
+        sender.send_replace(leadership(Some("b:9000")));
+        assert_eq!(call(&edge).await.headers()[LEADER], "b:9000");
+        sender.send_replace(leadership(Some("b\n")));
+        assert_eq!(call(&edge).await.headers().get(LEADER), None);
+    }
+
+    #[tokio::test]
+    async fn a_full_node_turns_requests_away_and_names_the_leader() {
+        let (_sender, receiver) = watch::channel(leadership(Some("b:9000")));
+        let edge = Edge::new(receiver);
+        let _all = edge
+            .room
+            .clone()
+            .acquire_many_owned(REQUESTS_MAX as u32)
+            .await
+            .unwrap();
+        let response = call(&edge).await;
+        assert_eq!(response.headers()["grpc-status"], "8");
+        assert_eq!(response.headers()[LEADER], "b:9000");
+    }
+}

@@ -1,0 +1,79 @@
+//! The embedded worker's stream to the leader.
+
+use crate::context::Context;
+use flotilla_api::v1;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
+use tonic::{Status, Streaming};
+use v1::worker_message::Message;
+use v1::worker_service_client::WorkerServiceClient;
+
+/// Messages that wait for the transport.
+const MESSAGES_MAX: usize = 64;
+const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// An open stream: free slots go in, tasks come out. Reports go their own way, as commands.
+pub(super) struct Link {
+    outgoing: Outgoing,
+    pub(super) incoming: Streaming<v1::ServerMessage>,
+    tasks_received: u64,
+}
+
+/// The sending side, which numbers its messages.
+struct Outgoing {
+    sender: mpsc::Sender<v1::WorkerMessage>,
+    sequence: u64,
+}
+
+impl Link {
+    /// Opens the stream to the node that leads now.
+    pub(super) async fn open(context: &Context, hello: v1::WorkerHello) -> Result<Self, Status> {
+        let leadership = context.gateway.replica().leadership();
+        let leader = leadership.borrow().leader.clone();
+        let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
+        let endpoint = Endpoint::from_shared(format!("http://{}", leader.client_address))
+            .map_err(|error| Status::unavailable(error.to_string()))?;
+        let channel = endpoint
+            .connect_timeout(CONNECT_DEADLINE)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(2))
+            .keep_alive_timeout(Duration::from_secs(2))
+            .connect_lazy();
+        let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+        let mut outgoing = Outgoing { sender, sequence: 0 };
+        outgoing.say(Message::Hello(hello)).await?;
+        let mut client = WorkerServiceClient::new(channel)
+            .max_decoding_message_size(2 * flotilla_engine::limits::PAYLOAD_BYTES_MAX);
+        let incoming = client.stream(ReceiverStream::new(receiver)).await?.into_inner();
+        Ok(Self { outgoing, incoming, tasks_received: 0 })
+    }
+
+    /// Says how many tasks the worker would take now.
+    pub(super) async fn offer(&mut self, free: usize) -> Result<(), Status> {
+        let tasks_total_max = self.tasks_received + free as u64;
+        let slots = Message::Slots(v1::WorkerSlots { tasks_total_max });
+        self.outgoing.say(slots).await
+    }
+
+    /// Counts a task that came on this stream.
+    pub(super) fn count_task(&mut self) {
+        self.tasks_received += 1;
+    }
+
+    /// Says that the worker lives.
+    pub(super) async fn beat(&mut self, load: usize) -> Result<(), Status> {
+        let current_load = u32::try_from(load).unwrap_or(u32::MAX);
+        self.outgoing.say(Message::Heartbeat(v1::WorkerLoad { current_load })).await
+    }
+}
+
+impl Outgoing {
+    async fn say(&mut self, message: Message) -> Result<(), Status> {
+        self.sequence += 1;
+        let message = v1::WorkerMessage { sequence: self.sequence, message: Some(message) };
+        let sent = self.sender.send(message).await;
+        sent.map_err(|_| Status::unavailable("the stream is closed"))
+    }
+}

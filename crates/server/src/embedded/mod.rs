@@ -1,0 +1,93 @@
+//! The embedded workers: WASM actions run on every node, as tasks like any other (A9, design rule 8).
+//!
+//! Each node is one worker in each namespace that has WASM actions. It polls the leader on the same
+//! stream that outside workers use, so nothing in the engine knows that it is special, but that its
+//! leases are freed at once when its node dies.
+
+mod link;
+mod runner;
+mod worker;
+
+use crate::context::Context;
+use flotilla_engine::ids::{ActionName, Namespace};
+use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
+use flotilla_engine::tables::{ActionKind, Actions, encode_prefix, visit};
+use flotilla_engine::Effect;
+use flotilla_replica::{Notice, Subscription};
+use runner::Runner;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// The WASM actions of one namespace.
+type Actionset = BTreeSet<ActionName>;
+
+/// Starts the embedded workers. Ends with `context.shutdown`.
+pub(crate) fn start(context: Arc<Context>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        match Runner::new(context.clone()) {
+            Ok(runner) => supervise(context, Arc::new(runner)).await,
+            Err(error) => tracing::error!(%error, "WASM actions cannot run on this node"),
+        }
+    })
+}
+
+/// Keeps one worker for each namespace that has WASM actions.
+async fn supervise(context: Arc<Context>, runner: Arc<Runner>) {
+    let mut subscription = context.gateway.replica().subscribe();
+    let mut workers: BTreeMap<Namespace, watch::Sender<Actionset>> = BTreeMap::new();
+    let mut tasks = JoinSet::new();
+    loop {
+        let found = context.gateway.read_here(wasm_actions).unwrap_or_default();
+        for (namespace, worker) in &workers {
+            let actions = found.get(namespace).cloned().unwrap_or_default();
+            worker.send_if_modified(|known| {
+                let is_changed = *known != actions;
+                *known = actions;
+                is_changed
+            });
+        }
+        for (namespace, actions) in found {
+            workers.entry(namespace.clone()).or_insert_with(|| {
+                let (sender, receiver) = watch::channel(actions);
+                tasks.spawn(worker::run(context.clone(), runner.clone(), namespace, receiver));
+                sender
+            });
+        }
+        tokio::select! {
+            is_open = modules_changed(&mut subscription) => if !is_open { break },
+            () = context.shutdown.cancelled() => break,
+        }
+    }
+    drop(workers);
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Waits until WASM actions may have changed; false when the replica has ended.
+async fn modules_changed(subscription: &mut Subscription) -> bool {
+    loop {
+        match subscription.next().await {
+            Some(Notice::Applied(batch)) if batch.effects.contains(&Effect::ModulesChanged) => {
+                return true;
+            }
+            Some(Notice::Applied(_)) => {}
+            Some(Notice::Lost) => return true,
+            None => return false,
+        }
+    }
+}
+
+/// All WASM actions by namespace.
+fn wasm_actions(reader: &dyn Reader) -> Result<BTreeMap<Namespace, Actionset>, StoreError> {
+    let mut found: BTreeMap<Namespace, Actionset> = BTreeMap::new();
+    let range = KeyRange::prefix(&encode_prefix::<Actions>(&()));
+    visit::<Actions>(reader, &range, Order::Ascending, |(namespace, name), record| {
+        if matches!(record.kind, ActionKind::Wasm { .. }) {
+            found.entry(namespace).or_default().insert(name);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}

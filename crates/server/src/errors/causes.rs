@@ -1,0 +1,232 @@
+//! What the layers below say, as refusals.
+
+use super::refusal::Refusal;
+use flotilla_engine::ids::NameInvalid;
+use flotilla_engine::store::StoreError;
+use flotilla_engine::{Rejection, RejectionKind};
+use flotilla_replica::{ReadError, SubmitError};
+use std::time::Duration;
+use tonic::Code;
+
+/// How long to wait for room that other callers must make.
+const ROOM_DELAY: Duration = Duration::from_secs(1);
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        let refusal = Self::new(code(&rejection), rejection.code(), rejection.to_string());
+        let refusal = Self {
+            hint: rejection.hint(),
+            ..refusal
+        };
+        match refusal.code {
+            Code::InvalidArgument => refusal.at(field(&rejection)),
+            Code::ResourceExhausted => refusal.after(ROOM_DELAY),
+            _ => refusal,
+        }
+    }
+}
+
+/// The status code of a rejection. What the state forbids is a failed precondition, even where the
+/// engine blames the command: the same request may be right for another definition.
+fn code(rejection: &Rejection) -> Code {
+    match rejection {
+        Rejection::RunIdTaken(_) => return Code::AlreadyExists,
+        Rejection::RequestIdReused => return Code::Aborted,
+        Rejection::InputInvalid(_) | Rejection::IdempotencyKeyMissing(_) => {
+            return Code::FailedPrecondition;
+        }
+        _ => {}
+    }
+    match rejection.kind() {
+        RejectionKind::NotFound => Code::NotFound,
+        RejectionKind::Invalid => Code::InvalidArgument,
+        RejectionKind::Conflict => Code::FailedPrecondition,
+        // Starts are checked again before a caller sees this; then the definition changes so fast
+        // that only trying again helps.
+        RejectionKind::Stale => Code::Unavailable,
+        RejectionKind::Exhausted => Code::ResourceExhausted,
+        RejectionKind::Internal => Code::Internal,
+    }
+}
+
+/// The field that a malformed request is refused for.
+fn field(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::NamespaceMismatch { .. } => "namespace",
+        Rejection::RunIdReserved(_) => "run_id",
+        Rejection::OutcomeReserved(_) => "outcome",
+        _ => "request",
+    }
+}
+
+impl From<SubmitError> for Refusal {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Overloaded { retry_after_ms } => {
+                Self::overloaded("expected room for the command, but too many wait already")
+                    .after(Duration::from_millis(retry_after_ms))
+            }
+            SubmitError::NoLeader => no_leader(),
+            SubmitError::Unknown => Self::new(
+                Code::Unavailable,
+                "outcome_unknown",
+                "expected an answer in time, but there is none: the command may have been applied",
+            )
+            .with_hint("repeat it with the same request id, key or token"),
+            SubmitError::TooLarge { bytes, bytes_max } => Self::new(
+                Code::InvalidArgument,
+                "too_large",
+                format!("expected a command of at most {bytes_max} bytes, but it has {bytes}"),
+            )
+            .at("request"),
+            SubmitError::Diverged => diverged(),
+            SubmitError::Shutdown => Self::shutting_down(),
+        }
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NoLeader => no_leader(),
+            ReadError::NotReadable => Self::new(
+                Code::Unavailable,
+                "not_readable",
+                "expected this node to know the state, but it has not caught up since its start",
+            )
+            .with_hint("ask another node, or wait for a leader"),
+            ReadError::Overloaded => {
+                Self::overloaded("expected room for the read, but too many wait already")
+            }
+            ReadError::Diverged => diverged(),
+            ReadError::Shutdown => Self::shutting_down(),
+            ReadError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::internal(format!("expected to read the state, but {error}"))
+            .with_hint("look at the node's log: its disk may be failing")
+    }
+}
+
+impl From<NameInvalid> for Refusal {
+    fn from(error: NameInvalid) -> Self {
+        let noun = error.noun;
+        let field = noun
+            .strip_prefix("a ")
+            .or_else(|| noun.strip_prefix("an "))
+            .unwrap_or(noun);
+        Self::invalid(field, error.to_string())
+    }
+}
+
+fn no_leader() -> Refusal {
+    let message = "expected a leader within the deadline, but the cluster has none";
+    Refusal::new(Code::Unavailable, "no_leader", message)
+        .with_hint("a majority of the nodes must be up; `flo cluster status` shows them")
+}
+
+fn diverged() -> Refusal {
+    let message = "expected this node's state to equal that of the others, but it differs";
+    Refusal::new(Code::Unavailable, "diverged", message)
+        .with_hint("ask another node; this one has stopped serving")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::ids::{RunId, WorkflowName};
+
+    fn said(refusal: &Refusal) -> (Code, &'static str) {
+        (refusal.code, refusal.reason)
+    }
+
+    #[test]
+    fn each_kind_of_rejection_has_its_status_code() {
+        let run = RunId::new("r").unwrap();
+        let workflow = WorkflowName::new("w").unwrap();
+        let cases = [
+            (
+                Rejection::RunNotFound(run.clone()),
+                (Code::NotFound, "run_not_found"),
+            ),
+            (
+                Rejection::RunIdReserved(run.clone()),
+                (Code::InvalidArgument, "run_id_reserved"),
+            ),
+            (
+                Rejection::OutcomeReserved("x".into()),
+                (Code::InvalidArgument, "outcome_reserved"),
+            ),
+            (
+                Rejection::WorkflowDisabled(workflow.clone()),
+                (Code::FailedPrecondition, "workflow_disabled"),
+            ),
+            (
+                Rejection::InputInvalid("x".into()),
+                (Code::FailedPrecondition, "input_invalid"),
+            ),
+            (
+                Rejection::IdempotencyKeyMissing(workflow),
+                (Code::FailedPrecondition, "idempotency_key_missing"),
+            ),
+            (
+                Rejection::RunIdTaken(run.clone()),
+                (Code::AlreadyExists, "run_id_taken"),
+            ),
+            (
+                Rejection::RequestIdReused,
+                (Code::Aborted, "request_id_reused"),
+            ),
+            (
+                Rejection::SignalsTooMany(run),
+                (Code::ResourceExhausted, "signals_too_many"),
+            ),
+            (
+                Rejection::InputVerdictStale,
+                (Code::Unavailable, "input_verdict_stale"),
+            ),
+            (
+                Rejection::Internal("x".into()),
+                (Code::Internal, "internal"),
+            ),
+        ];
+        for (rejection, expected) in cases {
+            assert_eq!(said(&rejection.into()), expected);
+        }
+    }
+
+    #[test]
+    fn a_malformed_request_names_its_field_and_a_full_one_says_when_to_come_back() {
+        let refusal = Refusal::from(Rejection::RunIdReserved(RunId::new("wfrun-1").unwrap()));
+        assert_eq!(refusal.violations[0].field, "run_id");
+        assert_eq!(refusal.violations[0].description, refusal.message);
+        let refusal = Refusal::from(SubmitError::Overloaded { retry_after_ms: 70 });
+        assert_eq!(said(&refusal), (Code::ResourceExhausted, "overloaded"));
+        assert_eq!(refusal.retry_delay, Some(Duration::from_millis(70)));
+    }
+
+    #[test]
+    fn a_lost_answer_differs_from_a_command_that_was_never_proposed() {
+        assert_eq!(
+            said(&SubmitError::NoLeader.into()),
+            (Code::Unavailable, "no_leader")
+        );
+        assert_eq!(
+            said(&SubmitError::Unknown.into()),
+            (Code::Unavailable, "outcome_unknown")
+        );
+        assert!(Refusal::from(SubmitError::Unknown).may_succeed_later());
+        assert!(!Refusal::from(Rejection::RequestIdReused).may_succeed_later());
+    }
+
+    #[test]
+    fn a_bad_name_says_what_kind_of_name_it_was_to_be() {
+        let refusal = Refusal::from(WorkflowName::new("a:b").unwrap_err());
+        assert_eq!(said(&refusal), (Code::InvalidArgument, "invalid_argument"));
+        assert_eq!(refusal.violations[0].field, "workflow name");
+    }
+}

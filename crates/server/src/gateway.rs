@@ -1,0 +1,108 @@
+//! The way to the cluster's state: commands go in, the applied state comes out.
+
+use crate::errors::Refusal;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::{Command, Rejection, Reply};
+use flotilla_replica::Replica;
+use tokio::time::Instant;
+
+/// The way to the cluster's state, from any node.
+pub(crate) struct Gateway {
+    replica: Replica,
+}
+
+/// How new the state must be that a read sees (design rule 14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// All that was acknowledged anywhere before the read began.
+    Linearizable,
+    /// What this node has applied.
+    Stale,
+}
+
+impl Freshness {
+    /// The one that a request's `stale` asks for.
+    pub(crate) fn of(is_stale: bool) -> Self {
+        if is_stale {
+            Self::Stale
+        } else {
+            Self::Linearizable
+        }
+    }
+}
+
+impl Gateway {
+    /// The gateway over a replica.
+    pub(crate) fn new(replica: Replica) -> Self {
+        Self { replica }
+    }
+
+    /// The replica behind it.
+    pub(crate) fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// Submits a command. Every refusal says whether the command may have been applied.
+    pub(crate) async fn submit(
+        &self,
+        command: Command,
+        deadline: Instant,
+    ) -> Result<Reply, Refusal> {
+        Ok(self.propose(command, deadline).await??)
+    }
+
+    /// The same, with the engine's own rejection told apart.
+    pub(crate) async fn propose(
+        &self,
+        command: Command,
+        deadline: Instant,
+    ) -> Result<Result<Reply, Rejection>, Refusal> {
+        Ok(self.replica.submit(command, deadline).await?)
+    }
+
+    /// Waits until this node has applied all that was acknowledged before.
+    pub(crate) async fn catch_up(&self, deadline: Instant) -> Result<(), Refusal> {
+        Ok(self.replica.read_index(deadline).await?)
+    }
+
+    /// Reads a few rows.
+    pub(crate) async fn read<T>(
+        &self,
+        freshness: Freshness,
+        deadline: Instant,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send,
+    ) -> Result<T, Refusal> {
+        if freshness == Freshness::Linearizable {
+            self.catch_up(deadline).await?;
+        }
+        self.read_here(read)
+    }
+
+    /// Reads many rows, on a thread that may block.
+    pub(crate) async fn scan<T: Send + 'static>(
+        &self,
+        freshness: Freshness,
+        deadline: Instant,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if freshness == Freshness::Linearizable {
+            self.catch_up(deadline).await?;
+        }
+        let replica = self.replica.clone();
+        let scan = move || replica.view(|view| read(view));
+        let scanned = tokio::task::spawn_blocking(scan).await.map_err(|error| {
+            Refusal::internal(format!(
+                "expected to read the state, but the reader failed: {error}"
+            ))
+        })?;
+        Ok(scanned??)
+    }
+
+    /// Reads a few rows of what this node has applied, at once.
+    pub(crate) fn read_here<T>(
+        &self,
+        read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>,
+    ) -> Result<T, Refusal> {
+        Ok(self.replica.view(|view| read(view))??)
+    }
+}

@@ -1,0 +1,271 @@
+//! Checks of what requests carry.
+
+use crate::errors::Refusal;
+use crate::limits::{JSON_DEPTH_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
+use flotilla_engine::RequestId;
+use flotilla_engine::ids::{NameInvalid, Namespace};
+use flotilla_engine::json::Json;
+use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The namespace of a request; empty means `default`.
+pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
+    if text.is_empty() {
+        return Ok(Namespace::default_namespace());
+    }
+    name(Namespace::new(text))
+}
+
+/// A checked name.
+pub(crate) fn name<T>(checked: Result<T, NameInvalid>) -> Result<T, Refusal> {
+    Ok(checked?)
+}
+
+/// A name that may be left out; empty means that it is.
+pub(crate) fn optional<T>(
+    text: String,
+    check: impl FnOnce(String) -> Result<T, NameInvalid>,
+) -> Result<Option<T>, Refusal> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    name(check(text)).map(Some)
+}
+
+/// A JSON payload; empty means `default`.
+pub(crate) fn json(
+    bytes: &[u8],
+    field: &'static str,
+    default: &'static str,
+) -> Result<Json, Refusal> {
+    if bytes.is_empty() {
+        return Ok(Json::from_checked(default.to_owned()));
+    }
+    if bytes.len() > PAYLOAD_BYTES_MAX {
+        let message = format!(
+            "expected {field} to have at most {PAYLOAD_BYTES_MAX} bytes, but it has {}",
+            bytes.len()
+        );
+        return Err(Refusal::invalid(field, message));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let message = format!("expected {field} to be JSON in UTF-8, but {error}");
+        Refusal::invalid(field, message)
+    })?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+        Refusal::invalid(
+            field,
+            format!("expected {field} to be JSON, but it is not: {error}"),
+        )
+    })?;
+    let depth = depth(text);
+    if depth > JSON_DEPTH_MAX {
+        let message = format!(
+            "expected {field} to nest at most {JSON_DEPTH_MAX} levels deep, but it has {depth}"
+        );
+        return Err(Refusal::invalid(field, message));
+    }
+    Ok(Json::from_checked(text.to_owned()))
+}
+
+/// How deep a valid JSON text nests. The check above is not recursive and knows no bound.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0_usize);
+    let mut is_string = false;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_string = !is_string,
+            b'\\' => drop(bytes.next()),
+            b'{' | b'[' if !is_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !is_string => depth -= 1,
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// The request's id; drawn here when the caller gave none.
+pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
+    if bytes.is_empty() {
+        return Ok(RequestId(rand::random()));
+    }
+    let bytes = <[u8; 16]>::try_from(bytes).map_err(|_| {
+        let message = format!(
+            "expected a request id of 16 bytes, but it has {}",
+            bytes.len()
+        );
+        Refusal::invalid("request_id", message)
+    })?;
+    Ok(RequestId(u128::from_be_bytes(bytes)))
+}
+
+/// Labels (A3): how many, and how long their names and values are.
+pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    if labels.len() > LABELS_MAX {
+        let message = format!(
+            "expected at most {LABELS_MAX} labels, but found {}",
+            labels.len()
+        );
+        return Err(Refusal::invalid("labels", message));
+    }
+    let is_long = |text: &String| text.len() > NAME_BYTES_MAX;
+    if labels
+        .iter()
+        .any(|(name, value)| name.is_empty() || is_long(name) || is_long(value))
+    {
+        let message = format!(
+            "expected label names of 1 to {NAME_BYTES_MAX} bytes and values of at most as many, \
+             but one is not so"
+        );
+        return Err(Refusal::invalid("labels", message));
+    }
+    Ok(())
+}
+
+/// Which part of a list a request wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    after: Option<Vec<u8>>,
+    rows_max: usize,
+}
+
+impl Page {
+    /// The key that the page continues behind, and its rows at most: what the engine's views take.
+    pub(crate) fn scope(&self) -> (Option<&[u8]>, usize) {
+        (self.after.as_deref(), self.rows_max)
+    }
+}
+
+/// The page that a request wants.
+pub(crate) fn page(limit: u32, token: &str) -> Result<Page, Refusal> {
+    let after = if token.is_empty() {
+        None
+    } else {
+        Some(parse_token(token)?)
+    };
+    Ok(Page {
+        after,
+        rows_max: rows_max(limit)?,
+    })
+}
+
+/// How many rows a page has at most.
+pub(crate) fn rows_max(limit: u32) -> Result<usize, Refusal> {
+    let limit = if limit == 0 { PAGE_ROWS_DEFAULT } else { limit };
+    if limit > PAGE_ROWS_MAX {
+        let message = format!("expected a limit of at most {PAGE_ROWS_MAX}, but it is {limit}");
+        return Err(Refusal::invalid("limit", message));
+    }
+    Ok(usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// The token that continues a list; empty on its last page.
+pub(crate) fn page_token(next: Option<Vec<u8>>) -> String {
+    let mut token = String::new();
+    for byte in next.unwrap_or_default() {
+        write!(token, "{byte:02x}").expect("a String takes every byte");
+    }
+    token
+}
+
+fn parse_token(token: &str) -> Result<Vec<u8>, Refusal> {
+    let refusal = || {
+        let message = "expected the page token of the page before, but it is none";
+        Refusal::invalid("page_token", message).with_hint("begin again without a page token")
+    };
+    let is_token = token.len() <= PAGE_TOKEN_BYTES_MAX
+        && token.len().is_multiple_of(2)
+        && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_token {
+        return Err(refusal());
+    }
+    let digits = (0..token.len()).step_by(2);
+    let bytes = digits.map(|start| u8::from_str_radix(&token[start..start + 2], 16));
+    bytes.collect::<Result<_, _>>().map_err(|_| refusal())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> String {
+        json(bytes, "input", "{}").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn json_is_taken_as_it_is_and_nothing_is_its_default() {
+        let text = r#" {"a": [1.50, 1e999, "\u00e9", null]} "#;
+        assert_eq!(json(text.as_bytes(), "input", "{}").unwrap().as_str(), text);
+        assert_eq!(json(b"", "input", "{}").unwrap().as_str(), "{}");
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_the_place() {
+        let place = refused(b"{\"a\":\n nope}");
+        assert!(place.contains("line 2 column 3"), "{place}");
+        assert!(refused(b"{} {}").contains("trailing characters"));
+        assert!(refused(b"[\"\xff\"]").contains("index 2"));
+    }
+
+    #[test]
+    fn a_payload_over_its_bounds_is_refused() {
+        let long = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX - 2));
+        assert!(json(long.as_bytes(), "input", "{}").is_ok());
+        assert!(refused(format!("{long} ").as_bytes()).contains("1048577"));
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(json(nested(JSON_DEPTH_MAX).as_bytes(), "input", "{}").is_ok());
+        assert!(refused(nested(JSON_DEPTH_MAX + 1).as_bytes()).contains("it has 101"));
+        assert!(refused(nested(PAYLOAD_BYTES_MAX / 2).as_bytes()).contains("it has 524288"));
+        let quoted = format!(r#"["\"{}"]"#, "[".repeat(500));
+        assert!(json(quoted.as_bytes(), "input", "{}").is_ok());
+    }
+
+    #[test]
+    fn a_request_id_is_16_bytes_or_drawn() {
+        assert_eq!(request_id(&[0; 16]).unwrap(), RequestId(0));
+        assert_ne!(request_id(b"").unwrap(), request_id(b"").unwrap());
+        assert!(request_id(&[0; 15]).unwrap_err().to_string().contains("15"));
+    }
+
+    #[test]
+    fn a_page_token_leads_back_to_its_key() {
+        let token = page_token(Some(vec![0, 255, 18]));
+        let page = page(0, &token).unwrap();
+        assert_eq!(page.scope(), (Some(&[0, 255, 18][..]), 100));
+        assert_eq!(page_token(None), "");
+    }
+
+    #[test]
+    fn a_bad_page_token_or_limit_is_refused() {
+        for token in ["0", "0g", "+1", "é", &"00".repeat(PAGE_TOKEN_BYTES_MAX)] {
+            assert!(page(10, token).is_err(), "{token}");
+        }
+        assert_eq!(page(1_000, "").unwrap().scope(), (None, 1_000));
+        assert!(page(1_001, "").is_err());
+    }
+
+    #[test]
+    fn labels_are_bounded_in_number_and_length() {
+        let label = |text: &str| BTreeMap::from([(text.to_owned(), String::new())]);
+        assert!(labels(&label("zone")).is_ok());
+        assert!(labels(&label("")).is_err());
+        assert!(labels(&label(&"x".repeat(257))).is_err());
+        let many = (0..65)
+            .map(|number| (number.to_string(), String::new()))
+            .collect();
+        assert!(labels(&many).is_err());
+    }
+
+    #[test]
+    fn an_empty_namespace_is_the_default_one() {
+        assert_eq!(namespace("").unwrap(), Namespace::default_namespace());
+        assert_eq!(namespace("prod").unwrap().as_str(), "prod");
+        assert!(namespace("1st").is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Compiled input schemas (W4).
+
+use crate::errors::Refusal;
+use crate::limits::SCHEMAS_CACHED_MAX;
+use flotilla_dsl::schema::{InputSchema, SchemaViolation};
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::DefinitionNumber;
+use lru::LruCache;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A definition's schema; `None` where every input is taken.
+pub(crate) type Schema = Option<Arc<InputSchema>>;
+
+/// The schemas of the definitions that were started last. A definition never changes, so what is in
+/// the cache is always right.
+pub(crate) struct Schemas {
+    compiled: Mutex<LruCache<u64, Schema>>,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        let capacity = const { NonZeroUsize::new(SCHEMAS_CACHED_MAX).expect("it is not zero") };
+        Self {
+            compiled: Mutex::new(LruCache::new(capacity)),
+        }
+    }
+}
+
+impl Schemas {
+    /// The schema of a definition, if it was compiled before.
+    pub(crate) fn find(&self, definition: DefinitionNumber) -> Option<Schema> {
+        self.lock().get(&definition.0).cloned()
+    }
+
+    /// Compiles the schema of a definition, on a thread that may block, and keeps it. Two callers
+    /// may do so at once; they come to the same.
+    pub(crate) async fn compile(
+        &self,
+        definition: DefinitionNumber,
+        text: Option<String>,
+    ) -> Result<Schema, Refusal> {
+        let schema = match text {
+            Some(text) => Some(Arc::new(compile(text).await?)),
+            None => None,
+        };
+        self.lock().put(definition.0, schema.clone());
+        Ok(schema)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<u64, Schema>> {
+        // The cache's own calls do not panic half-way.
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks an input, on a thread that may block: schemas and inputs can be large.
+pub(crate) async fn check(
+    schema: Arc<InputSchema>,
+    input: Json,
+) -> Result<Result<(), SchemaViolation>, Refusal> {
+    tokio::task::spawn_blocking(move || judge(&schema, &input))
+        .await
+        .map_err(|error| Refusal::internal(format!("the input's check failed: {error}")))
+}
+
+async fn compile(text: String) -> Result<InputSchema, Refusal> {
+    tokio::task::spawn_blocking(move || InputSchema::compile(&text))
+        .await
+        .map_err(|error| Refusal::internal(format!("the schema's compiler failed: {error}")))?
+        .map_err(|error| {
+            Refusal::internal(format!(
+                "expected the schema of a stored definition to be valid, but {error}"
+            ))
+        })
+}
+
+/// What the schema says of an input. JSON that a library cannot hold, such as half of a surrogate
+/// pair, satisfies no schema.
+fn judge(schema: &InputSchema, input: &Json) -> Result<(), SchemaViolation> {
+    let value = serde_json::from_str(input.as_str()).map_err(|error| SchemaViolation {
+        path: String::new(),
+        message: error.to_string(),
+    })?;
+    schema.check(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBER: DefinitionNumber = DefinitionNumber(1);
+
+    #[tokio::test]
+    async fn a_schema_is_compiled_once_and_judges_inputs() {
+        let schemas = Schemas::default();
+        assert!(schemas.find(NUMBER).is_none());
+        let text = r#"{"type":"object","required":["id"]}"#.to_owned();
+        schemas.compile(NUMBER, Some(text)).await.unwrap();
+        let schema = schemas.find(NUMBER).flatten().unwrap();
+        let judged = async |input: &str| {
+            let input = Json::from_checked(input.to_owned());
+            check(schema.clone(), input).await.unwrap()
+        };
+        assert_eq!(judged(r#"{"id":1}"#).await, Ok(()));
+        let violation = judged("{}").await.unwrap_err().to_string();
+        assert!(violation.contains("required"), "{violation}");
+        assert!(judged(r#"{"id":"\ud800"}"#).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_definition_without_a_schema_is_remembered_too() {
+        let schemas = Schemas::default();
+        assert!(schemas.compile(NUMBER, None).await.unwrap().is_none());
+        assert!(schemas.find(NUMBER).is_some_and(|schema| schema.is_none()));
+    }
+
+    #[tokio::test]
+    async fn a_stored_schema_that_does_not_compile_is_a_bug() {
+        let schema = Some("{".to_owned());
+        let refusal = Schemas::default()
+            .compile(NUMBER, schema)
+            .await
+            .unwrap_err();
+        assert!(refusal.to_string().contains("(internal)"), "{refusal}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Starting an action run outside any workflow (A2).
+
+use super::{unexpected, wait};
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::limits::DELAY_MS_MAX;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{ActionName, IdempotencyKey};
+use flotilla_engine::{Body, Command, InvokeAction, Reply};
+use tokio::time::Instant;
+
+/// The priority when none is given (A2).
+const PRIORITY_DEFAULT: u32 = 10;
+
+/// Serves `InvokeAction`.
+pub(super) async fn invoke(
+    context: &Context,
+    asked: v1::InvokeActionRequest,
+    deadline: Instant,
+) -> Result<v1::InvokeActionResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let request_id = Some(request::request_id(&asked.request_id)?);
+    let is_waiting = asked.wait;
+    let body = Body::InvokeAction(invocation(asked)?);
+    let command = Command {
+        request_id,
+        namespace: namespace.clone(),
+        body,
+    };
+    let (number, existing) = match context.gateway.submit(command, deadline).await? {
+        Reply::ActionInvoked {
+            action_run,
+            is_existing,
+        } => (action_run, is_existing),
+        reply => return Err(unexpected(&reply)),
+    };
+    let run = if is_waiting {
+        // The command was applied where the leader is; this node may be behind it.
+        context.gateway.catch_up(deadline).await?;
+        Some(wait::until_ended(context, (&namespace, number), deadline).await?)
+    } else {
+        None
+    };
+    Ok(v1::InvokeActionResponse {
+        action_run_id: number.to_string(),
+        existing,
+        run: run.map(convert::action_run::message),
+    })
+}
+
+fn invocation(asked: v1::InvokeActionRequest) -> Result<InvokeAction, Refusal> {
+    request::labels(&asked.labels)?;
+    if asked.delay_ms > DELAY_MS_MAX {
+        let message = format!(
+            "expected a delay of at most {DELAY_MS_MAX} ms, but it is {} ms",
+            asked.delay_ms
+        );
+        return Err(Refusal::invalid("delay_ms", message));
+    }
+    Ok(InvokeAction {
+        name: request::name(ActionName::new(asked.name))?,
+        input: request::json(&asked.input, "input", "{}")?,
+        priority: priority(asked.priority)?,
+        delay_ms: asked.delay_ms,
+        labels: asked.labels,
+        idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
+    })
+}
+
+fn priority(asked: Option<u32>) -> Result<u8, Refusal> {
+    let priority = asked.unwrap_or(PRIORITY_DEFAULT);
+    u8::try_from(priority).map_err(|_| {
+        let message = format!("expected a priority from 0 to 255, but it is {priority}");
+        Refusal::invalid("priority", message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> v1::InvokeActionRequest {
+        v1::InvokeActionRequest {
+            name: "charge".to_owned(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let invocation = invocation(asked()).unwrap();
+        assert_eq!((invocation.priority, invocation.delay_ms), (10, 0));
+        assert_eq!(invocation.input.as_str(), "{}");
+        assert_eq!(invocation.idempotency_key, None);
+    }
+
+    #[test]
+    fn numbers_out_of_their_range_are_refused() {
+        assert_eq!(priority(Some(255)), Ok(255));
+        assert!(priority(Some(256)).is_err());
+        let far = v1::InvokeActionRequest {
+            delay_ms: DELAY_MS_MAX + 1,
+            ..asked()
+        };
+        assert!(invocation(far).is_err());
+    }
+}

@@ -1,0 +1,289 @@
+//! Registering an action (A1, A9).
+
+use super::{registry, unexpected};
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::ActionName;
+use flotilla_engine::limits::{
+    ACTION_RETRY_DELAY_MS_MAX, ATTEMPTS_MAX, LEASE_MS_MAX, MESSAGE_BYTES_MAX, MODULE_BYTES_MAX,
+};
+use flotilla_engine::tables::{ActionKind, WasmLimits};
+use flotilla_engine::{Body, Command, RegisterAction, Reply};
+use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
+use sha2::{Digest, Sha256};
+use std::ops::RangeInclusive;
+use tokio::time::Instant;
+use tonic::Code;
+
+/// What an action has when its registration does not say (A1).
+const TIMEOUT_MS_DEFAULT: u64 = Limits::TIMEOUT_MS_DEFAULT;
+/// See [`TIMEOUT_MS_DEFAULT`].
+const RETRIES_DEFAULT: u32 = 3;
+/// See [`TIMEOUT_MS_DEFAULT`].
+const RETRY_DELAY_MS_DEFAULT: u64 = 1_000;
+
+/// Serves `RegisterAction`.
+pub(super) async fn register(
+    context: &Context,
+    asked: v1::RegisterActionRequest,
+    deadline: Instant,
+) -> Result<v1::RegisterActionResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let request_id = Some(request::request_id(&asked.request_id)?);
+    // Modules are parsed and validated, which takes its time.
+    let registration = tokio::task::spawn_blocking(move || registration(asked))
+        .await
+        .map_err(|error| Refusal::internal(format!("the module's check failed: {error}")))??;
+    let name = registration.name.clone();
+    let body = Body::RegisterAction(Box::new(registration));
+    let command = Command {
+        request_id,
+        namespace: namespace.clone(),
+        body,
+    };
+    let changed = match context.gateway.submit(command, deadline).await? {
+        Reply::ActionRegistered { is_changed, .. } => is_changed,
+        reply => return Err(unexpected(&reply)),
+    };
+    let action = registry::find(context, (&namespace, name), deadline).await?;
+    Ok(v1::RegisterActionResponse {
+        action: Some(action),
+        changed,
+    })
+}
+
+fn registration(asked: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
+    let name = request::name(ActionName::new(asked.name.clone()))?;
+    let timeout_ms = asked.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
+    within("timeout_ms", timeout_ms, 1..=LEASE_MS_MAX)?;
+    let max_retries = asked.max_retries.unwrap_or(RETRIES_DEFAULT);
+    within(
+        "max_retries",
+        max_retries.into(),
+        0..=u64::from(ATTEMPTS_MAX - 1),
+    )?;
+    let retry_delay_ms = asked.retry_delay_ms.unwrap_or(RETRY_DELAY_MS_DEFAULT);
+    within(
+        "retry_delay_ms",
+        retry_delay_ms,
+        0..=ACTION_RETRY_DELAY_MS_MAX,
+    )?;
+    if asked.description.len() > MESSAGE_BYTES_MAX {
+        let message = format!(
+            "expected a description of at most {MESSAGE_BYTES_MAX} bytes, but it has {}",
+            asked.description.len()
+        );
+        return Err(Refusal::invalid("description", message));
+    }
+    let (kind, module) = match asked.r#type() {
+        v1::ActionType::Unspecified | v1::ActionType::User => (user(&asked)?, None),
+        v1::ActionType::Wasm => {
+            let (kind, module) = wasm(&asked, timeout_ms)?;
+            (kind, Some(module))
+        }
+    };
+    Ok(RegisterAction {
+        name,
+        kind,
+        module,
+        timeout_ms,
+        max_retries,
+        retry_delay_ms,
+        description: Some(asked.description).filter(|description| !description.is_empty()),
+        is_only_if_missing: asked.only_if_missing,
+    })
+}
+
+fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Refusal> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = range.into_inner();
+    let message = format!("expected `{field}` from {min} to {max}, but it is {value}");
+    Err(Refusal::invalid(field, message))
+}
+
+/// The kind of an action that outside workers run.
+fn user(asked: &v1::RegisterActionRequest) -> Result<ActionKind, Refusal> {
+    let for_wasm = [
+        ("wasm_module", !asked.wasm_module.is_empty()),
+        ("memory_bytes_max", asked.memory_bytes_max.is_some()),
+        ("output_bytes_max", asked.output_bytes_max.is_some()),
+    ];
+    match for_wasm.into_iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => {
+            let message =
+                format!("expected `{field}` for actions of type wasm only, but the type is user");
+            Err(Refusal::invalid(field, message))
+        }
+        None => Ok(ActionKind::User),
+    }
+}
+
+/// The kind and the module of an action that the nodes run (A9).
+fn wasm(
+    asked: &v1::RegisterActionRequest,
+    timeout_ms: u64,
+) -> Result<(ActionKind, Vec<u8>), Refusal> {
+    let default = Limits::default();
+    let limits = WasmLimits {
+        memory_bytes_max: asked
+            .memory_bytes_max
+            .unwrap_or(default.memory_bytes_max() as u64),
+        output_bytes_max: asked
+            .output_bytes_max
+            .unwrap_or(default.output_bytes_max() as u64),
+    };
+    let checked = Limits::new(limits.memory_bytes_max, limits.output_bytes_max, timeout_ms)
+        .map_err(|error| Refusal::invalid("limits", error.to_string()))?;
+    let module = binary(&asked.wasm_module)?;
+    inspect(&module, &checked).map_err(rejected)?;
+    let digest = Sha256::digest(&module).into();
+    Ok((ActionKind::Wasm { digest, limits }, module))
+}
+
+/// The binary form of a module that may come as text.
+fn binary(module: &[u8]) -> Result<Vec<u8>, Refusal> {
+    if module.is_empty() {
+        let message = "expected a module for an action of type wasm, but there is none";
+        return Err(Refusal::invalid("wasm_module", message)
+            .with_hint("give the module with `--wasm FILE`"));
+    }
+    let bounded = |bytes: usize| {
+        if bytes <= MODULE_BYTES_MAX {
+            return Ok(());
+        }
+        let message =
+            format!("expected a module of at most {MODULE_BYTES_MAX} bytes, but it has {bytes}");
+        Err(Refusal::invalid("wasm_module", message).with_hint("strip its debug information"))
+    };
+    bounded(module.len())?;
+    let binary = to_binary(module).map_err(rejected)?.into_owned();
+    bounded(binary.len())?;
+    Ok(binary)
+}
+
+fn rejected(rejection: ModuleRejected) -> Refusal {
+    Refusal::new(
+        Code::InvalidArgument,
+        "module_invalid",
+        rejection.to_string(),
+    )
+    .with_hint(rejection.hint())
+    .at("wasm_module")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = r#"(module (memory (export "memory") 1)
+        (func (export "alloc") (param i32) (result i32) i32.const 0)
+        (func (export "handle") (param i32 i32) (result i64) i64.const 0))"#;
+
+    fn asked(action_type: v1::ActionType, module: &str) -> v1::RegisterActionRequest {
+        v1::RegisterActionRequest {
+            name: "charge".to_owned(),
+            r#type: action_type.into(),
+            wasm_module: module.to_owned().into(),
+            ..Default::default()
+        }
+    }
+
+    fn user_action() -> v1::RegisterActionRequest {
+        asked(v1::ActionType::Unspecified, "")
+    }
+
+    fn refused(asked: v1::RegisterActionRequest) -> String {
+        registration(asked).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let made = registration(user_action()).unwrap();
+        assert_eq!(
+            (made.timeout_ms, made.max_retries, made.retry_delay_ms),
+            (30_000, 3, 1_000)
+        );
+        assert_eq!(
+            (made.kind, made.module, made.description),
+            (ActionKind::User, None, None)
+        );
+        assert!(!made.is_only_if_missing);
+    }
+
+    #[test]
+    fn a_module_in_text_is_stored_as_a_binary_with_its_digest_and_limits() {
+        let made = registration(asked(v1::ActionType::Wasm, MODULE)).unwrap();
+        let module = made.module.unwrap();
+        assert_eq!(&module[..4], b"\0asm");
+        let ActionKind::Wasm { digest, limits } = made.kind else {
+            panic!("it is wasm")
+        };
+        assert_eq!(digest, <[u8; 32]>::from(Sha256::digest(&module)));
+        assert_eq!(
+            (limits.memory_bytes_max, limits.output_bytes_max),
+            (16 << 20, 1 << 20)
+        );
+    }
+
+    #[test]
+    fn a_bad_module_is_refused_for_its_own_reason() {
+        let wasm = |module: &str| asked(v1::ActionType::Wasm, module);
+        assert!(refused(wasm("")).contains("there is none"));
+        assert!(refused(wasm("(module")).contains("(module_invalid)"));
+        assert!(refused(wasm("(module)")).contains("`memory`"));
+        let hungry = MODULE.replace("\"memory\") 1", "\"memory\") 1000");
+        assert!(refused(wasm(&hungry)).contains("a memory of at most"));
+        let large = " ".repeat(MODULE_BYTES_MAX + 1);
+        assert!(refused(wasm(&large)).contains("4194305"));
+        let greedy = v1::RegisterActionRequest {
+            memory_bytes_max: Some(1 << 40),
+            ..wasm(MODULE)
+        };
+        assert!(refused(greedy).contains("a memory limit from"));
+    }
+
+    #[test]
+    fn numbers_out_of_their_range_are_refused() {
+        let cases = [
+            v1::RegisterActionRequest {
+                timeout_ms: Some(0),
+                ..user_action()
+            },
+            v1::RegisterActionRequest {
+                timeout_ms: Some(LEASE_MS_MAX + 1),
+                ..user_action()
+            },
+            v1::RegisterActionRequest {
+                max_retries: Some(1_000),
+                ..user_action()
+            },
+            v1::RegisterActionRequest {
+                retry_delay_ms: Some(u64::MAX),
+                ..user_action()
+            },
+        ];
+        for asked in cases {
+            assert!(refused(asked).contains("` from "));
+        }
+        let long = "x".repeat(MESSAGE_BYTES_MAX + 1);
+        let asked = v1::RegisterActionRequest {
+            description: long,
+            ..user_action()
+        };
+        assert!(refused(asked).contains("a description of at most"));
+    }
+
+    #[test]
+    fn what_only_wasm_has_is_refused_for_a_user_action() {
+        assert!(refused(asked(v1::ActionType::User, MODULE)).contains("`wasm_module`"));
+        let asked = v1::RegisterActionRequest {
+            output_bytes_max: Some(9),
+            ..user_action()
+        };
+        assert!(refused(asked).contains("`output_bytes_max`"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading, deleting, enabling and disabling actions (A1).
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{ActionName, Namespace};
+use flotilla_engine::store::Reader;
+use flotilla_engine::{Body, Command, DeleteAction, Rejection, SetActionEnabled, view};
+use tokio::time::Instant;
+
+/// Serves `GetAction`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetActionRequest,
+    deadline: Instant,
+) -> Result<v1::Action, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = request::name(ActionName::new(asked.name))?;
+    find(context, (&namespace, name), deadline).await
+}
+
+/// The action as the cluster knows it now.
+pub(super) async fn find(
+    context: &Context,
+    (namespace, name): (&Namespace, ActionName),
+    deadline: Instant,
+) -> Result<v1::Action, Refusal> {
+    let look_up = |reader: &dyn Reader| view::action(reader, namespace, &name);
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    Ok(convert::action::message(
+        found.ok_or(Rejection::ActionNotFound(name))?,
+    ))
+}
+
+/// Serves `ListActions`.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListActionsRequest,
+    deadline: Instant,
+) -> Result<v1::ListActionsResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let list = move |reader: &dyn Reader| view::actions(reader, &namespace, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    Ok(v1::ListActionsResponse {
+        items: found
+            .items
+            .into_iter()
+            .map(convert::action::message)
+            .collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+/// Serves `DeleteAction`.
+pub(super) async fn delete(
+    context: &Context,
+    asked: v1::DeleteActionRequest,
+    deadline: Instant,
+) -> Result<v1::DeleteActionResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = request::name(ActionName::new(asked.name))?;
+    let request_id = Some(request::request_id(&asked.request_id)?);
+    // What the engine remembers of a delete does not say whether anything was there.
+    let look_up = |reader: &dyn Reader| view::action(reader, &namespace, &name);
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    let body = Body::DeleteAction(DeleteAction { name });
+    context
+        .gateway
+        .submit(
+            Command {
+                request_id,
+                namespace,
+                body,
+            },
+            deadline,
+        )
+        .await?;
+    Ok(v1::DeleteActionResponse {
+        deleted: found.is_some(),
+    })
+}
+
+/// Serves `EnableAction`.
+pub(super) async fn enable(
+    context: &Context,
+    asked: v1::EnableActionRequest,
+    deadline: Instant,
+) -> Result<v1::EnableActionResponse, Refusal> {
+    let command = switch((&asked.namespace, asked.name), true, &asked.request_id)?;
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::EnableActionResponse {})
+}
+
+/// Serves `DisableAction`.
+pub(super) async fn disable(
+    context: &Context,
+    asked: v1::DisableActionRequest,
+    deadline: Instant,
+) -> Result<v1::DisableActionResponse, Refusal> {
+    let command = switch((&asked.namespace, asked.name), false, &asked.request_id)?;
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::DisableActionResponse {})
+}
+
+fn switch(
+    (namespace, name): (&str, String),
+    is_enabled: bool,
+    request_id: &[u8],
+) -> Result<Command, Refusal> {
+    let name = request::name(ActionName::new(name))?;
+    Ok(Command {
+        request_id: Some(request::request_id(request_id)?),
+        namespace: request::namespace(namespace)?,
+        body: Body::SetActionEnabled(SetActionEnabled { name, is_enabled }),
+    })
+}

@@ -1,0 +1,106 @@
+//! Storing a definition (W5).
+
+use super::unexpected;
+use super::validate::{findings, namespace, parse};
+use crate::context::Context;
+use crate::convert::finding::Source;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_dsl::{Finding, Severity};
+use flotilla_engine::{Body, Command, CreateDefinition, Reply};
+use tokio::time::Instant;
+use tonic::Code;
+
+/// Serves `CreateWorkflow`.
+pub(super) async fn create(
+    context: &Context,
+    asked: v1::CreateWorkflowRequest,
+    deadline: Instant,
+) -> Result<v1::CreateWorkflowResponse, Refusal> {
+    let request_id = request::request_id(&asked.request_id)?;
+    let (text, parsed) = parse(asked.source).await?;
+    let Some(definition) = parsed.definition.clone() else {
+        let source = Source::new(&asked.file_name, &text);
+        return Err(invalid(&source, &parsed.findings));
+    };
+    let namespace = namespace(&asked.namespace, Some(&definition))?;
+    let findings = findings(context, (namespace.clone(), parsed), deadline).await?;
+    let findings = Source::new(&asked.file_name, &text).messages(findings);
+    let (name, version) = (definition.name.to_string(), definition.version.to_string());
+    let make_latest = asked.make_latest;
+    let create = CreateDefinition {
+        definition,
+        source: text,
+        make_latest,
+    };
+    let body = Body::CreateDefinition(Box::new(create));
+    let command = Command {
+        request_id: Some(request_id),
+        namespace,
+        body,
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::DefinitionCreated {
+            revision,
+            is_new,
+            is_latest,
+        } => Ok(v1::CreateWorkflowResponse {
+            name,
+            version,
+            revision,
+            created: is_new,
+            is_latest,
+            findings,
+        }),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// The refusal of a definition with errors: the first one in words, and all that fit as violations.
+fn invalid(source: &Source<'_>, findings: &[Finding]) -> Refusal {
+    let errors: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.severity() == Severity::Error)
+        .map(|finding| source.violation(finding))
+        .collect();
+    let first = errors.first().map_or_else(String::new, |first| {
+        format!(": {}: {}", first.field, first.description)
+    });
+    let count = match errors.len() {
+        1 => "an error".to_owned(),
+        count => format!("{count} errors, the first of them"),
+    };
+    let message = format!("expected a valid definition, but it has {count}{first}");
+    Refusal::new(Code::FailedPrecondition, "definition_invalid", message)
+        .with_violations(errors)
+        .with_hint("`flo workflow validate -f FILE` shows each error in its line")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        invalid(
+            &Source::new("a.yaml", text),
+            &flotilla_dsl::parse(text).findings,
+        )
+        .to_string()
+    }
+
+    #[test]
+    fn a_refusal_tells_the_first_error_and_how_many_there_are() {
+        let one = refused("kind: Workflow\nname: a\nversion: \"1\"\nstart: 3\n");
+        assert!(
+            one.starts_with("expected a valid definition, but it has an error: a.yaml:4:"),
+            "{one}"
+        );
+        assert!(one.ends_with("(definition_invalid)"), "{one}");
+        let many = refused("kind: Workflow\n");
+        assert!(
+            many.contains("3 errors, the first of them: a.yaml:1:1: error[E101]"),
+            "{many}"
+        );
+    }
+}

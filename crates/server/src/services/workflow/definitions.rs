@@ -1,0 +1,101 @@
+//! Reading, listing, enabling and disabling workflows.
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{WorkflowName, WorkflowVersion};
+use flotilla_engine::store::Reader;
+use flotilla_engine::{Body, Command, Rejection, SetWorkflowEnabled, view};
+use tokio::time::Instant;
+
+/// Serves `GetWorkflow`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetWorkflowRequest,
+    deadline: Instant,
+) -> Result<v1::Workflow, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let workflow = request::name(WorkflowName::new(asked.name))?;
+    let version = request::optional(asked.version, WorkflowVersion::new)?;
+    let look_up = |reader: &dyn Reader| {
+        let wanted = (&workflow, version.as_ref());
+        let found = view::workflow(reader, &namespace, wanted)?;
+        // Which of the two is missing matters to the caller.
+        let is_known = found.is_some()
+            || view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
+        Ok((found, is_known))
+    };
+    match context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?
+    {
+        (Some((view, source)), _) => Ok(convert::workflow::message(view, source)),
+        (None, is_known) => Err(match version {
+            Some(version) if is_known => Rejection::VersionNotFound { workflow, version },
+            Some(_) | None => Rejection::WorkflowNotFound(workflow),
+        }
+        .into()),
+    }
+}
+
+/// Serves `ListWorkflows`.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListWorkflowsRequest,
+    deadline: Instant,
+) -> Result<v1::ListWorkflowsResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let list = move |reader: &dyn Reader| view::workflows(reader, &namespace, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let message = |view| convert::workflow::message(view, String::new());
+    Ok(v1::ListWorkflowsResponse {
+        items: found.items.into_iter().map(message).collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+/// Serves `EnableWorkflow`.
+pub(super) async fn enable(
+    context: &Context,
+    asked: v1::EnableWorkflowRequest,
+    deadline: Instant,
+) -> Result<v1::EnableWorkflowResponse, Refusal> {
+    let command = switch((&asked.namespace, asked.name), true, &asked.request_id)?;
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::EnableWorkflowResponse {})
+}
+
+/// Serves `DisableWorkflow`.
+pub(super) async fn disable(
+    context: &Context,
+    asked: v1::DisableWorkflowRequest,
+    deadline: Instant,
+) -> Result<v1::DisableWorkflowResponse, Refusal> {
+    let command = switch((&asked.namespace, asked.name), false, &asked.request_id)?;
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::DisableWorkflowResponse {})
+}
+
+fn switch(
+    (namespace, name): (&str, String),
+    is_enabled: bool,
+    request_id: &[u8],
+) -> Result<Command, Refusal> {
+    let workflow = request::name(WorkflowName::new(name))?;
+    Ok(Command {
+        request_id: Some(request::request_id(request_id)?),
+        namespace: request::namespace(namespace)?,
+        body: Body::SetWorkflowEnabled(SetWorkflowEnabled {
+            workflow,
+            is_enabled,
+        }),
+    })
+}

@@ -1,0 +1,216 @@
+//! Starting a run (W4, W20).
+//!
+//! The engine must not ask a schema library (design rule 1), so the input is checked here and the
+//! command says against which definition. The check uses what this node has applied; when the
+//! engine finds that another definition is the latest by now, or the input fails, the check is made
+//! again with a linearizable read. So a start costs no read barrier unless something changed.
+
+use super::{Workflows, unexpected};
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::limits::START_TRIES_MAX;
+use crate::request;
+use crate::schemas::{self, Schema};
+use flotilla_api::v1;
+use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::tables::{
+    DefinitionNumber, Definitions, IdempotencyKeys, Runs, Versions, Workflows as WorkflowRecords,
+    read,
+};
+use flotilla_engine::{Body, Command, Rejection, Reply, RequestId, StartRun, VersionChoice};
+use tokio::time::Instant;
+
+/// A start whose request was found to be well-formed.
+struct Start {
+    request_id: RequestId,
+    namespace: Namespace,
+    run: StartRun,
+}
+
+/// What the schema says of a start's input.
+enum Verdict {
+    /// There is no schema, or no definition: the engine decides.
+    Unasked,
+    /// It satisfies the schema of this definition.
+    Satisfied(DefinitionNumber),
+    /// It does not, for this reason.
+    Violated(String),
+}
+
+/// Serves `StartRun`.
+pub(super) async fn start(
+    workflows: &Workflows,
+    asked: v1::StartRunRequest,
+    deadline: Instant,
+) -> Result<v1::StartRunResponse, Refusal> {
+    let mut start = parse(asked)?;
+    let mut freshness = Freshness::Stale;
+    for _ in 0..START_TRIES_MAX {
+        let verdict = match workflows.judge(&start, freshness, deadline).await {
+            // A node that just started knows nothing yet; the cluster does.
+            Err(_) if freshness == Freshness::Stale => {
+                freshness = Freshness::Linearizable;
+                continue;
+            }
+            verdict => verdict?,
+        };
+        start.run.input_checked_for = match verdict {
+            Verdict::Unasked => None,
+            Verdict::Satisfied(definition) => Some(definition),
+            Verdict::Violated(_) if freshness == Freshness::Stale => {
+                freshness = Freshness::Linearizable;
+                continue;
+            }
+            Verdict::Violated(reason) => {
+                return workflows
+                    .existing(start, deadline)
+                    .await?
+                    .ok_or_else(|| Rejection::InputInvalid(reason).into());
+            }
+        };
+        match workflows
+            .context
+            .gateway
+            .propose(start.command(), deadline)
+            .await?
+        {
+            Err(Rejection::InputVerdictStale) => freshness = Freshness::Linearizable,
+            result => return answer(&result?),
+        }
+    }
+    Err(Rejection::InputVerdictStale.into())
+}
+
+fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
+    let version = request::optional(asked.version, WorkflowVersion::new)?;
+    Ok(Start {
+        request_id: request::request_id(&asked.request_id)?,
+        namespace: request::namespace(&asked.namespace)?,
+        run: StartRun {
+            workflow: request::name(WorkflowName::new(asked.workflow))?,
+            version: version.map_or(VersionChoice::Latest, VersionChoice::Version),
+            input: request::json(&asked.input, "input", "{}")?,
+            input_checked_for: None,
+            idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
+            run_id: request::optional(asked.run_id, RunId::new)?,
+        },
+    })
+}
+
+fn answer(reply: &Reply) -> Result<v1::StartRunResponse, Refusal> {
+    match reply {
+        Reply::RunStarted {
+            run_id,
+            workflow,
+            version,
+            revision,
+            is_existing,
+        } => Ok(v1::StartRunResponse {
+            run_id: run_id.to_string(),
+            workflow: workflow.to_string(),
+            version: version.to_string(),
+            revision: *revision,
+            existing: *is_existing,
+        }),
+        reply => Err(unexpected(reply)),
+    }
+}
+
+impl Start {
+    fn command(&self) -> Command {
+        Command {
+            request_id: Some(self.request_id),
+            namespace: self.namespace.clone(),
+            body: Body::StartRun(self.run.clone()),
+        }
+    }
+
+    /// The definition that the start would use (W5). Its record is not read: it can be large.
+    fn definition(&self, reader: &dyn Reader) -> Result<Option<DefinitionNumber>, StoreError> {
+        let (namespace, workflow) = (self.namespace.clone(), self.run.workflow.clone());
+        Ok(match &self.run.version {
+            VersionChoice::Latest => read::<WorkflowRecords>(reader, &(namespace, workflow))?
+                .map(|workflow| workflow.latest),
+            VersionChoice::Version(version) => {
+                let key = (namespace, workflow, version.clone());
+                read::<Versions>(reader, &key)?.map(|version| version.newest)
+            }
+        })
+    }
+}
+
+impl Workflows {
+    async fn judge(
+        &self,
+        start: &Start,
+        freshness: Freshness,
+        deadline: Instant,
+    ) -> Result<Verdict, Refusal> {
+        let look_up = |reader: &dyn Reader| start.definition(reader);
+        let definition = self
+            .context
+            .gateway
+            .read(freshness, deadline, look_up)
+            .await?;
+        let Some(definition) = definition else {
+            return Ok(Verdict::Unasked);
+        };
+        let Some(schema) = self.schema(definition).await? else {
+            return Ok(Verdict::Unasked);
+        };
+        Ok(
+            match schemas::check(schema, start.run.input.clone()).await? {
+                Ok(()) => Verdict::Satisfied(definition),
+                Err(violation) => Verdict::Violated(violation.to_string()),
+            },
+        )
+    }
+
+    async fn schema(&self, definition: DefinitionNumber) -> Result<Schema, Refusal> {
+        if let Some(known) = self.schemas.find(definition) {
+            return Ok(known);
+        }
+        let look_up = |reader: &dyn Reader| read::<Definitions>(reader, &definition);
+        match self.context.gateway.read_here(look_up)? {
+            Some(record) => {
+                let text = record.definition.input_schema;
+                self.schemas.compile(definition, text).await
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The run that the start's key names: the key is looked up before anything else may refuse the
+    /// start (W20).
+    async fn existing(
+        &self,
+        start: Start,
+        deadline: Instant,
+    ) -> Result<Option<v1::StartRunResponse>, Refusal> {
+        let Some(key) = start.run.idempotency_key else {
+            return Ok(None);
+        };
+        let key = (start.namespace, start.run.workflow, key);
+        let look_up = |reader: &dyn Reader| {
+            let Some(number) = read::<IdempotencyKeys>(reader, &key)? else {
+                return Ok(None);
+            };
+            let Some(run) = read::<Runs>(reader, &number)? else {
+                return Ok(None);
+            };
+            let definition = read::<Definitions>(reader, &run.definition)?;
+            Ok(definition.map(|definition| v1::StartRunResponse {
+                run_id: run.id.to_string(),
+                workflow: definition.definition.name.to_string(),
+                version: definition.definition.version.to_string(),
+                revision: definition.revision,
+                existing: true,
+            }))
+        };
+        self.context
+            .gateway
+            .read(Freshness::Linearizable, deadline, look_up)
+            .await
+    }
+}

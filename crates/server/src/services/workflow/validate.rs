@@ -1,0 +1,117 @@
+//! Validating a definition against what is registered (W6).
+
+use crate::context::Context;
+use crate::convert::finding::Source;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_dsl::{Finding, Parsed, Reference, ReferenceTarget, unregistered};
+use flotilla_engine::definition::Definition;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::tables::{Actions, read};
+use flotilla_engine::view;
+use tokio::time::Instant;
+
+/// Serves `ValidateWorkflow`.
+pub(super) async fn validate(
+    context: &Context,
+    asked: v1::ValidateWorkflowRequest,
+    deadline: Instant,
+) -> Result<v1::ValidateWorkflowResponse, Refusal> {
+    let (text, parsed) = parse(asked.source).await?;
+    let namespace = namespace(&asked.namespace, parsed.definition.as_ref())?;
+    let findings = findings(context, (namespace, parsed), deadline).await?;
+    let findings = Source::new(&asked.file_name, &text).messages(findings);
+    Ok(v1::ValidateWorkflowResponse { findings })
+}
+
+/// Parses a definition's text, on a thread that may block.
+pub(super) async fn parse(text: String) -> Result<(String, Parsed), Refusal> {
+    let parse = move || {
+        let parsed = flotilla_dsl::parse(&text);
+        (text, parsed)
+    };
+    tokio::task::spawn_blocking(parse)
+        .await
+        .map_err(|error| Refusal::internal(format!("the definition's check failed: {error}")))
+}
+
+/// Where a definition goes: where the request says, else where it says itself, else `default`.
+pub(super) fn namespace(
+    asked: &str,
+    definition: Option<&Definition>,
+) -> Result<Namespace, Refusal> {
+    let own = definition.and_then(|definition| definition.namespace.clone());
+    match own {
+        Some(own) if asked.is_empty() => Ok(own),
+        Some(_) | None => request::namespace(asked),
+    }
+}
+
+/// All findings, with those that only the registry can tell (E507): errors first.
+pub(super) async fn findings(
+    context: &Context,
+    (namespace, parsed): (Namespace, Parsed),
+    deadline: Instant,
+) -> Result<Vec<Finding>, Refusal> {
+    let Parsed {
+        definition,
+        mut findings,
+        references,
+    } = parsed;
+    let is_outside = |reference: &Reference| {
+        !definition
+            .as_ref()
+            .is_some_and(|definition| names_itself(definition, reference))
+    };
+    let references: Vec<Reference> = references.into_iter().filter(is_outside).collect();
+    if !references.is_empty() {
+        let look_up = move |reader: &dyn Reader| missing(reader, &namespace, &references);
+        findings.extend(
+            context
+                .gateway
+                .scan(Freshness::Linearizable, deadline, look_up)
+                .await?,
+        );
+    }
+    findings.sort_by_key(|finding| (finding.severity(), finding.span, finding.code));
+    Ok(findings)
+}
+
+/// Whether a definition's child is the workflow that is being made.
+fn names_itself(definition: &Definition, reference: &Reference) -> bool {
+    match &reference.target {
+        ReferenceTarget::Action(_) => false,
+        ReferenceTarget::Workflow { name, version } => {
+            let is_version = version
+                .as_ref()
+                .is_none_or(|version| *version == definition.version);
+            *name == definition.name && is_version
+        }
+    }
+}
+
+fn missing(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    references: &[Reference],
+) -> Result<Vec<Finding>, StoreError> {
+    let mut findings = Vec::new();
+    for reference in references {
+        let is_there = match &reference.target {
+            ReferenceTarget::Action(name) => {
+                read::<Actions>(reader, &(namespace.clone(), name.clone()))?.is_some()
+            }
+            ReferenceTarget::Workflow { name, version } => {
+                let wanted = (name, version.as_ref());
+                view::resolve_definition(reader, namespace, wanted)?.is_some()
+            }
+        };
+        if !is_there {
+            findings.push(unregistered(reference));
+        }
+    }
+    Ok(findings)
+}

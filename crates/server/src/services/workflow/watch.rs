@@ -1,0 +1,178 @@
+//! Watching a run: its events as this node applies them, and its status.
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::limits::{WATCH_EVENTS_MAX, WATCH_UPDATES_MAX};
+use crate::request;
+use crate::watch::Watch;
+use flotilla_api::v1;
+use flotilla_api::v1::watch_run_response::Update;
+use flotilla_engine::Rejection;
+use flotilla_engine::ids::{Namespace, RunId};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::view::{self, EventView, HistoryPage, RunView};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+/// One caller's watch of one run.
+struct RunWatch {
+    context: Arc<Context>,
+    namespace: Namespace,
+    run_id: RunId,
+    bell: Watch<(Namespace, RunId)>,
+    /// The last event that was sent.
+    seq: u64,
+    updates: mpsc::Sender<Result<v1::WatchRunResponse, Status>>,
+}
+
+/// The caller went away.
+struct Gone;
+
+/// Serves `WatchRun`.
+pub(super) async fn watch(
+    context: &Arc<Context>,
+    asked: v1::WatchRunRequest,
+    deadline: Instant,
+) -> Result<ReceiverStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let run_id = request::name(RunId::new(asked.run_id))?;
+    // The bell is listened to before the state is read, so that nothing falls between the two.
+    let bell = context
+        .watchers
+        .runs
+        .watch((namespace.clone(), run_id.clone()))?;
+    let look_up = |reader: &dyn Reader| view::find_run(reader, &namespace, &run_id);
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))?;
+    let (updates, receiver) = mpsc::channel(WATCH_UPDATES_MAX);
+    let seq = asked.after_seq;
+    let watch = RunWatch {
+        context: context.clone(),
+        namespace,
+        run_id,
+        bell,
+        seq,
+        updates,
+    };
+    tokio::spawn(watch.serve());
+    Ok(ReceiverStream::new(receiver))
+}
+
+impl RunWatch {
+    /// Sends what happens until the run ends, the caller goes away or the node stops.
+    async fn serve(mut self) {
+        let mut last_status = None;
+        loop {
+            match self.catch_up(&mut last_status).await {
+                Ok(is_open) => {
+                    if !is_open {
+                        return;
+                    }
+                }
+                Err(Stop::Gone(Gone)) => return,
+                Err(Stop::Refused(refusal)) => {
+                    // The caller may be gone as well; then there is nobody to tell.
+                    drop(self.updates.send(Err(refusal.into())).await);
+                    return;
+                }
+            }
+            tokio::select! {
+                () = self.bell.rung() => {}
+                () = self.updates.closed() => return,
+                () = self.context.shutdown.cancelled() => {
+                    drop(self.updates.try_send(Err(Refusal::shutting_down().into())));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends all events that are not sent yet, then the status they led to if it is another one
+    /// than the last; false when that is the end.
+    async fn catch_up(
+        &mut self,
+        last_status: &mut Option<v1::RunStatusChange>,
+    ) -> Result<bool, Stop> {
+        loop {
+            // Events and status come from one read: the status cannot overtake its events.
+            let found = self.context.gateway.read_here(|reader| self.look(reader))?;
+            let missing = || Refusal::from(Rejection::RunNotFound(self.run_id.clone()));
+            let (page, run) = found.ok_or_else(missing)?;
+            for event in page.events {
+                self.send_event(event).await?;
+            }
+            let Some(run) = run else { continue };
+            let is_open = run.row.status.is_open();
+            let status = convert::run::status_change(run);
+            if last_status
+                .as_ref()
+                .is_none_or(|last| is_other(last, &status))
+            {
+                self.send(Update::Status(status.clone())).await?;
+                *last_status = Some(status);
+            }
+            return Ok(is_open);
+        }
+    }
+
+    /// The next events, and the run as it is after the last one, if that is among them.
+    fn look(
+        &self,
+        reader: &dyn Reader,
+    ) -> Result<Option<(HistoryPage, Option<RunView>)>, StoreError> {
+        let (namespace, run_id) = (&self.namespace, &self.run_id);
+        let part = (self.seq, WATCH_EVENTS_MAX);
+        let Some(page) = view::history(reader, namespace, run_id, part)? else {
+            return Ok(None);
+        };
+        if page.has_more {
+            return Ok(Some((page, None)));
+        }
+        let run = view::run(reader, namespace, run_id)?;
+        Ok(Some((page, run)))
+    }
+
+    async fn send_event(&mut self, event: EventView) -> Result<(), Gone> {
+        self.seq = event.seq;
+        self.send(Update::Event(convert::event::message(event)))
+            .await
+    }
+
+    async fn send(&self, update: Update) -> Result<(), Gone> {
+        let response = v1::WatchRunResponse {
+            update: Some(update),
+        };
+        self.updates.send(Ok(response)).await.map_err(|_| Gone)
+    }
+}
+
+/// Why a watch ends before its run.
+enum Stop {
+    Gone(Gone),
+    Refused(Refusal),
+}
+
+impl From<Gone> for Stop {
+    fn from(gone: Gone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Whether the caller should be told: the place in the history alone is no news.
+fn is_other(last: &v1::RunStatusChange, status: &v1::RunStatusChange) -> bool {
+    (last.status, &last.terminal, &last.detail) != (status.status, &status.terminal, &status.detail)
+}

@@ -1,0 +1,99 @@
+//! Reports as commands: completions, failures, touches and heartbeats (A4, A5, A20).
+
+use super::poll::WorkerKey;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{Namespace, OutcomeName};
+use flotilla_engine::{
+    Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply, TaskToken, TouchTask,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use v1::worker_message::Message as Heard;
+
+/// How long a report on a stream may take before its worker is told to try again.
+const REPORT_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Submits what a worker reported on its stream, and numbers the answer.
+pub(super) async fn answer(
+    context: Arc<Context>,
+    (key, incarnation): (WorkerKey, u64),
+    (sequence, heard): (u64, Heard),
+) -> (u64, v1::ItemResult) {
+    let body = match heard {
+        Heard::Completion(completion) => completion_body(completion),
+        Heard::Failure(failure) => failure_body(failure),
+        Heard::Touch(touch) => touch_body(&touch),
+        Heard::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
+            worker_id: key.worker,
+            incarnation,
+            load: load.current_load,
+        })),
+        Heard::Hello(_) | Heard::Slots(_) => {
+            Err(Refusal::invalid("message", "expected a report, but found slots or a hello"))
+        }
+    };
+    let result = submit(&context, (key.namespace, body), Instant::now() + REPORT_DEADLINE).await;
+    (sequence, result)
+}
+
+/// Submits one report and says what became of it.
+pub(super) async fn submit(
+    context: &Context,
+    (namespace, body): (Namespace, Result<Body, Refusal>),
+    deadline: Instant,
+) -> v1::ItemResult {
+    let reply = match body {
+        Ok(body) => context.gateway.submit(Command::new(namespace, body), deadline).await,
+        Err(refusal) => Err(refusal),
+    };
+    match reply {
+        Ok(Reply::LeaseExtended { expires_at_ms }) => {
+            v1::ItemResult { error: None, lease_expires_at_ms: Some(expires_at_ms) }
+        }
+        Ok(_) => v1::ItemResult::default(),
+        Err(refusal) => {
+            v1::ItemResult { error: Some(refusal.item_error()), lease_expires_at_ms: None }
+        }
+    }
+}
+
+/// The command of a completion.
+pub(super) fn completion_body(completion: v1::TaskCompletion) -> Result<Body, Refusal> {
+    let outcome = if completion.outcome.is_empty() { "success".into() } else { completion.outcome };
+    Ok(Body::CompleteTask(CompleteTask {
+        token: token(&completion.task_token)?,
+        outcome: request::name(OutcomeName::new(outcome))?,
+        output: request::json(&completion.output, "output", "null")?,
+    }))
+}
+
+/// The command of a failure.
+pub(super) fn failure_body(failure: v1::TaskFailure) -> Result<Body, Refusal> {
+    let kind = match failure.kind() {
+        v1::FailKind::Unspecified | v1::FailKind::Retry => FailKind::Retry,
+        v1::FailKind::NoRetry => FailKind::NoRetry,
+        v1::FailKind::NonRetryable => FailKind::NonRetryable,
+    };
+    Ok(Body::FailTask(FailTask {
+        token: token(&failure.task_token)?,
+        kind,
+        code: Some(failure.code).filter(|code| !code.is_empty()),
+        message: failure.message,
+        outcome: FailureOutcome::Failure,
+    }))
+}
+
+/// The command of a touch.
+pub(super) fn touch_body(touch: &v1::TaskTouch) -> Result<Body, Refusal> {
+    Ok(Body::TouchTask(TouchTask { token: token(&touch.task_token)?, extend_ms: touch.extend_ms }))
+}
+
+fn token(text: &str) -> Result<TaskToken, Refusal> {
+    text.parse().map_err(|error: flotilla_engine::TokenInvalid| {
+        Refusal::invalid("task_token", error.to_string())
+    })
+}

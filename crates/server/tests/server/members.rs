@@ -1,0 +1,82 @@
+//! Several nodes, and too few of them.
+
+use crate::node::{APPROVAL, Node, refused, start_of};
+use flotilla_api::v1;
+use flotilla_api::v1::watch_run_response::Update;
+use std::time::Duration;
+use tonic::{Code, Request};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_node_serves_any_call_and_names_the_leader() {
+    let nodes = Node::start_cluster().await;
+    let status = nodes[0]
+        .cluster()
+        .get_status(v1::GetStatusRequest {})
+        .await
+        .unwrap()
+        .into_inner();
+    let leader = status.leader.unwrap();
+    let address = |node: &v1::NodeStatus| (node.node_id == leader).then(|| node.address.clone());
+    let leader = status.nodes.iter().find_map(address).unwrap();
+    nodes[0].create(APPROVAL).await;
+    for (position, node) in nodes.iter().enumerate() {
+        let run_id = node.run(start_of("approval", "")).await.run_id;
+        let other = &nodes[(position + 1) % nodes.len()];
+        let asked = v1::WatchRunRequest {
+            run_id: run_id.clone(),
+            ..Default::default()
+        };
+        let reply = node.workflows().watch_run(asked).await.unwrap();
+        assert_eq!(reply.metadata().get("flo-leader").unwrap(), leader.as_str());
+        other.signal(&run_id, "{}").await.unwrap();
+        assert_eq!(
+            node.status(&run_id).await.status(),
+            v1::RunStatus::Completed
+        );
+        let mut updates = reply.into_inner();
+        let mut last = None;
+        while let Some(update) = updates.message().await.unwrap() {
+            last = update.update;
+        }
+        let Some(Update::Status(status)) = last else {
+            panic!("a status ends the stream")
+        };
+        assert_eq!(status.status(), v1::RunStatus::Completed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_quorum_calls_are_refused_in_time_and_the_status_is_shown() {
+    let node = Node::start_without_quorum().await;
+    let mut request = Request::new(start_of("approval", ""));
+    request.set_timeout(Duration::from_millis(700));
+    let start = node.workflows().start_run(request).await;
+    assert_eq!(refused(start), (Code::Unavailable, "no_leader".to_owned()));
+    let asked = v1::GetRunRequest {
+        run_id: "wfrun-1".to_owned(),
+        ..Default::default()
+    };
+    let mut request = Request::new(asked.clone());
+    request.set_timeout(Duration::from_millis(700));
+    let read = node.workflows().get_run(request).await;
+    assert_eq!(refused(read), (Code::Unavailable, "no_leader".to_owned()));
+    let stale = v1::GetRunRequest {
+        stale: true,
+        ..asked
+    };
+    let read = node.workflows().get_run(stale).await;
+    assert_eq!(
+        refused(read),
+        (Code::Unavailable, "not_readable".to_owned())
+    );
+    let reply = node
+        .cluster()
+        .get_status(v1::GetStatusRequest {})
+        .await
+        .unwrap();
+    assert_eq!(reply.metadata().get("flo-leader"), None);
+    assert_eq!(
+        (reply.get_ref().leader, reply.get_ref().answered_by),
+        (None, 1)
+    );
+}

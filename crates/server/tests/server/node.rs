@@ -1,0 +1,222 @@
+//! A node under test, and what tests ask of it.
+
+use flotilla_api::v1;
+use flotilla_server::{Peer, Server, ServerConfig, ServerError};
+use futures::future::join_all;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use v1::action_service_client::ActionServiceClient;
+use v1::cluster_service_client::ClusterServiceClient;
+use v1::workflow_service_client::WorkflowServiceClient;
+
+/// A run of it waits for a signal and then ends with the signal's payload.
+pub(crate) const APPROVAL: &str = r#"
+kind: Workflow
+name: approval
+version: "1.0.0"
+start:
+  waitForSignal: {type: decision, timeoutMs: 600000}
+  transitions: {success: flo.Completed}
+"#;
+
+/// A node with data of its own.
+pub(crate) struct Node {
+    pub(crate) address: String,
+    channel: Channel,
+    serving: JoinHandle<Result<(), ServerError>>,
+    // Stops the node when a test fails as well.
+    stop: DropGuard,
+    data: tempfile::TempDir,
+}
+
+impl Node {
+    /// Starts a node that is alone in its cluster, and waits until it leads.
+    pub(crate) async fn start() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        Self::serve(ready(config(data.path())).await, data)
+    }
+
+    /// Starts the three nodes of a cluster, and waits until all of them know the leader.
+    pub(crate) async fn start_cluster() -> Vec<Self> {
+        let peers = peers();
+        let start = async |node_id| {
+            let data = tempfile::tempdir().unwrap();
+            let server = ready(member(node_id, &peers, data.path())).await;
+            Self::serve(server, data)
+        };
+        join_all([1, 2, 3].map(start)).await
+    }
+
+    /// Starts one of three nodes; the others never come.
+    pub(crate) async fn start_without_quorum() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let server = Server::start(member(1, &peers(), data.path()))
+            .await
+            .unwrap();
+        Self::serve(server, data)
+    }
+
+    fn serve(server: Server, data: tempfile::TempDir) -> Self {
+        let address = server.client_address().to_owned();
+        let shutdown = CancellationToken::new();
+        let serving = tokio::spawn(server.run_until(shutdown.clone().cancelled_owned()));
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+        let channel = endpoint.connect_lazy();
+        Self {
+            address,
+            channel,
+            serving,
+            stop: shutdown.drop_guard(),
+            data,
+        }
+    }
+
+    /// Stops the node and says how it ended.
+    pub(crate) async fn stop(self) -> (Result<(), ServerError>, tempfile::TempDir) {
+        drop(self.stop);
+        (self.serving.await.unwrap(), self.data)
+    }
+
+    /// Stops the node, which is alone in its cluster, and starts it again on its data.
+    pub(crate) async fn restart(self) -> Self {
+        let (result, data) = self.stop().await;
+        result.unwrap();
+        Self::serve(ready(config(data.path())).await, data)
+    }
+
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    pub(crate) fn workflows(&self) -> WorkflowServiceClient<Channel> {
+        WorkflowServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn actions(&self) -> ActionServiceClient<Channel> {
+        ActionServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn cluster(&self) -> ClusterServiceClient<Channel> {
+        ClusterServiceClient::new(self.channel())
+    }
+
+    /// Stores a definition.
+    pub(crate) async fn create(&self, source: &str) -> v1::CreateWorkflowResponse {
+        self.try_create(source).await.unwrap()
+    }
+
+    pub(crate) async fn try_create(
+        &self,
+        source: &str,
+    ) -> Result<v1::CreateWorkflowResponse, Status> {
+        let asked = v1::CreateWorkflowRequest {
+            source: source.to_owned(),
+            ..Default::default()
+        };
+        Ok(self.workflows().create_workflow(asked).await?.into_inner())
+    }
+
+    /// Starts a run.
+    pub(crate) async fn run(&self, asked: v1::StartRunRequest) -> v1::StartRunResponse {
+        self.try_run(asked).await.unwrap()
+    }
+
+    pub(crate) async fn try_run(
+        &self,
+        asked: v1::StartRunRequest,
+    ) -> Result<v1::StartRunResponse, Status> {
+        Ok(self.workflows().start_run(asked).await?.into_inner())
+    }
+
+    pub(crate) async fn status(&self, run_id: &str) -> v1::Run {
+        let asked = v1::GetRunRequest {
+            run_id: run_id.to_owned(),
+            ..Default::default()
+        };
+        self.workflows().get_run(asked).await.unwrap().into_inner()
+    }
+
+    pub(crate) async fn signal(
+        &self,
+        run_id: &str,
+        payload: &str,
+    ) -> Result<v1::SignalRunResponse, Status> {
+        let asked = v1::SignalRunRequest {
+            run_id: run_id.to_owned(),
+            r#type: "decision".to_owned(),
+            payload: payload.to_owned().into(),
+            signal_id: format!("signal-{payload}"),
+            ..Default::default()
+        };
+        Ok(self.workflows().signal_run(asked).await?.into_inner())
+    }
+}
+
+/// A request to start a run.
+pub(crate) fn start_of(workflow: &str, input: &str) -> v1::StartRunRequest {
+    v1::StartRunRequest {
+        workflow: workflow.to_owned(),
+        input: input.to_owned().into(),
+        ..Default::default()
+    }
+}
+
+/// The code and reason of a refusal.
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, String) {
+    let status = result.unwrap_err();
+    let info = status
+        .get_details_error_info()
+        .expect("every refusal has a reason");
+    assert_eq!(info.domain, "flotilla");
+    (status.code(), info.reason)
+}
+
+async fn ready(config: ServerConfig) -> Server {
+    let server = Server::start(config).await.unwrap();
+    server.ready().await.unwrap();
+    server
+}
+
+/// A node alone.
+fn config(data: &Path) -> ServerConfig {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    ServerConfig {
+        listen,
+        peer_listen: free_address(),
+        data_dir: data.join("node"),
+        ..Default::default()
+    }
+}
+
+/// One of several nodes.
+fn member(node_id: u64, peers: &[Peer], data: &Path) -> ServerConfig {
+    let own = peers.iter().find(|peer| peer.node_id == node_id).unwrap();
+    let peer_listen = own.address.parse().unwrap();
+    ServerConfig {
+        node_id,
+        peer_listen,
+        peers: peers.to_vec(),
+        ..config(data)
+    }
+}
+
+fn peers() -> Vec<Peer> {
+    let peer = |node_id| Peer {
+        node_id,
+        address: free_address().to_string(),
+    };
+    [1, 2, 3].map(peer).to_vec()
+}
+
+/// Members name each other's ports before any of them listens.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}

@@ -1,0 +1,119 @@
+//! Watching runs.
+
+use crate::node::{APPROVAL, Node, refused, start_of};
+use flotilla_api::v1;
+use flotilla_api::v1::watch_run_response::Update;
+use tonic::{Code, Status, Streaming};
+
+async fn watch(
+    node: &Node,
+    run_id: &str,
+    after_seq: u64,
+) -> Result<Streaming<v1::WatchRunResponse>, Status> {
+    let asked = v1::WatchRunRequest {
+        run_id: run_id.to_owned(),
+        after_seq,
+        ..Default::default()
+    };
+    Ok(node.workflows().watch_run(asked).await?.into_inner())
+}
+
+/// The next update in words: an event's number, or a status and the number that it stands at.
+async fn next(stream: &mut Streaming<v1::WatchRunResponse>) -> String {
+    match stream.message().await.unwrap().unwrap().update.unwrap() {
+        Update::Event(event) => format!("event {}", event.seq),
+        Update::Status(status) => {
+            format!("{} at {}", status.status().as_str_name(), status.seq)
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_sees_every_event_once_and_each_status_behind_its_events() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let run_id = node.run(start_of("approval", "")).await.run_id;
+    let waiting = node.status(&run_id).await.history_event_count;
+    let mut stream = watch(&node, &run_id, 0).await.unwrap();
+    for seq in 1..=waiting {
+        assert_eq!(next(&mut stream).await, format!("event {seq}"));
+    }
+    assert_eq!(
+        next(&mut stream).await,
+        format!("RUN_STATUS_WAITING at {waiting}")
+    );
+    node.signal(&run_id, r#"{"ok":1}"#).await.unwrap();
+    let ended = node.status(&run_id).await.history_event_count;
+    for seq in waiting + 1..=ended {
+        assert_eq!(next(&mut stream).await, format!("event {seq}"));
+    }
+    assert_eq!(
+        next(&mut stream).await,
+        format!("RUN_STATUS_COMPLETED at {ended}")
+    );
+    assert_eq!(stream.message().await.unwrap(), None);
+
+    let mut resumed = watch(&node, &run_id, ended - 1).await.unwrap();
+    assert_eq!(next(&mut resumed).await, format!("event {ended}"));
+    let last = resumed.message().await.unwrap().unwrap().update.unwrap();
+    let Update::Status(status) = last else {
+        panic!("a status ends the stream")
+    };
+    assert_eq!(status.terminal.as_deref(), Some("flo.Completed"));
+    assert_eq!(status.output.as_deref(), Some(r#"{"ok":1}"#.as_bytes()));
+    assert_eq!(resumed.message().await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_history_reaches_the_watcher_whole() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let run_id = node.run(start_of("approval", "")).await.run_id;
+    let asked = v1::SignalRunRequest {
+        run_id: run_id.clone(),
+        r#type: "other".to_owned(),
+        ..Default::default()
+    };
+    for _ in 0..250 {
+        node.workflows().signal_run(asked.clone()).await.unwrap();
+    }
+    let events_count = node.status(&run_id).await.history_event_count;
+    assert!(events_count > 250);
+    let mut stream = watch(&node, &run_id, 0).await.unwrap();
+    for seq in 1..=events_count {
+        assert_eq!(next(&mut stream).await, format!("event {seq}"));
+    }
+    assert_eq!(
+        next(&mut stream).await,
+        format!("RUN_STATUS_WAITING at {events_count}")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_run_cannot_be_watched() {
+    let node = Node::start().await;
+    let missing = watch(&node, "wfrun-1", 0).await;
+    assert_eq!(
+        refused(missing),
+        (Code::NotFound, "run_not_found".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_tells_its_watchers_to_go_elsewhere() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let run_id = node.run(start_of("approval", "")).await.run_id;
+    let waiting = node.status(&run_id).await.history_event_count;
+    let mut stream = watch(&node, &run_id, waiting).await.unwrap();
+    assert_eq!(
+        next(&mut stream).await,
+        format!("RUN_STATUS_WAITING at {waiting}")
+    );
+    let (result, _data) = node.stop().await;
+    result.unwrap();
+    assert_eq!(
+        refused(stream.message().await),
+        (Code::Unavailable, "shutting_down".to_owned())
+    );
+}

@@ -1,0 +1,234 @@
+//! Definitions: stored, refused, validated, listed, switched.
+
+use crate::node::{APPROVAL, Node, refused, start_of};
+use flotilla_api::v1;
+use tonic::Code;
+use tonic_types::StatusExt;
+
+fn named(name: &str) -> v1::GetWorkflowRequest {
+    v1::GetWorkflowRequest {
+        name: name.to_owned(),
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_is_stored_once_and_each_new_content_is_a_revision() {
+    let node = Node::start().await;
+    let first = node.create(APPROVAL).await;
+    assert_eq!(
+        (first.revision, first.created, first.is_latest),
+        (1, true, true)
+    );
+    let again = node.create(APPROVAL).await;
+    assert_eq!(
+        (again.revision, again.created, again.is_latest),
+        (1, false, true)
+    );
+    let changed = node.create(&APPROVAL.replace("600000", "700000")).await;
+    assert_eq!((changed.revision, changed.created), (2, true));
+    let old = node.create(APPROVAL).await;
+    assert_eq!((old.revision, old.is_latest), (1, false));
+
+    let workflow = node
+        .workflows()
+        .get_workflow(named("approval"))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!((workflow.version.as_str(), workflow.revision), ("1.0.0", 2));
+    assert!(workflow.enabled && workflow.is_latest && workflow.source.contains("700000"));
+    let missing = node.workflows().get_workflow(named("other")).await;
+    assert_eq!(
+        refused(missing),
+        (Code::NotFound, "workflow_not_found".to_owned())
+    );
+    let asked = v1::GetWorkflowRequest {
+        version: "2".to_owned(),
+        ..named("approval")
+    };
+    let missing = node.workflows().get_workflow(asked).await;
+    assert_eq!(
+        refused(missing),
+        (Code::NotFound, "version_not_found".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_definition_is_refused_with_every_finding() {
+    let node = Node::start().await;
+    let asked = v1::CreateWorkflowRequest {
+        source: APPROVAL
+            .replace("flo.Completed", "nowhere")
+            .replace("version", "versoin"),
+        file_name: "approval.yaml".to_owned(),
+        ..Default::default()
+    };
+    let status = node.workflows().create_workflow(asked).await.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert_eq!(
+        status.get_details_error_info().unwrap().reason,
+        "definition_invalid"
+    );
+    let violations = status.get_details_bad_request().unwrap().field_violations;
+    let fields: Vec<_> = violations
+        .iter()
+        .map(|violation| violation.field.as_str())
+        .collect();
+    assert!(
+        fields
+            .iter()
+            .all(|field| field.starts_with("approval.yaml:")),
+        "{fields:?}"
+    );
+    let said = |code: &str| {
+        violations
+            .iter()
+            .any(|violation| violation.description.contains(code))
+    };
+    assert!(said("error[E201]") && said("error[E102]"), "{violations:?}");
+
+    let huge = format!("{APPROVAL}\n# {}", "x".repeat(2 << 20));
+    assert_eq!(
+        refused(node.try_create(&huge).await).1,
+        "definition_invalid"
+    );
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n".to_owned()
+        + "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
+        + "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n";
+    assert_eq!(
+        refused(node.try_create(&bomb).await).1,
+        "definition_invalid"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_registered_yet_is_a_warning() {
+    let node = Node::start().await;
+    let source = r#"
+kind: Workflow
+name: order
+version: "1"
+start:
+  run: "@actions/charge"
+  transitions: {success: again, failure: flo.Failed}
+steps:
+  again:
+    run: "@workflow/order"
+    transitions: {success: flo.Completed, failure: flo.Failed}
+"#;
+    let codes = |findings: &[v1::Finding]| -> Vec<String> {
+        findings
+            .iter()
+            .map(|finding| finding.code.clone())
+            .collect()
+    };
+    let validate = || async {
+        let asked = v1::ValidateWorkflowRequest {
+            source: source.to_owned(),
+            ..Default::default()
+        };
+        node.workflows()
+            .validate_workflow(asked)
+            .await
+            .unwrap()
+            .into_inner()
+            .findings
+    };
+    assert_eq!(codes(&validate().await), ["E507"]);
+    assert_eq!(codes(&node.create(source).await.findings), ["E507"]);
+    let asked = v1::RegisterActionRequest {
+        name: "charge".to_owned(),
+        ..Default::default()
+    };
+    node.actions().register_action(asked).await.unwrap();
+    assert_eq!(codes(&validate().await), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_goes_where_it_says_and_nowhere_else() {
+    let node = Node::start().await;
+    let source = APPROVAL.replace("start:", "namespace: prod\nstart:");
+    node.create(&source).await;
+    let in_prod = v1::GetWorkflowRequest {
+        namespace: "prod".to_owned(),
+        ..named("approval")
+    };
+    assert!(node.workflows().get_workflow(in_prod).await.is_ok());
+    let asked = v1::CreateWorkflowRequest {
+        namespace: "test".to_owned(),
+        source: source.clone(),
+        ..Default::default()
+    };
+    let elsewhere = node.workflows().create_workflow(asked).await;
+    assert_eq!(
+        refused(elsewhere),
+        (Code::InvalidArgument, "namespace_mismatch".to_owned())
+    );
+    let scheduled = APPROVAL.replace("start:", "schedule: {cron: \"* * * * *\"}\nstart:");
+    let scheduled = node.try_create(&scheduled).await;
+    assert_eq!(
+        refused(scheduled),
+        (Code::FailedPrecondition, "feature_unsupported".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workflows_are_listed_in_pages_by_name() {
+    let node = Node::start().await;
+    for name in ["c", "a", "b"] {
+        node.create(&APPROVAL.replace("name: approval", &format!("name: {name}")))
+            .await;
+    }
+    let page = async |page_token: String| {
+        let asked = v1::ListWorkflowsRequest {
+            limit: 2,
+            page_token,
+            ..Default::default()
+        };
+        let page = node
+            .workflows()
+            .list_workflows(asked)
+            .await
+            .unwrap()
+            .into_inner();
+        let names: Vec<String> = page.items.iter().map(|item| item.name.clone()).collect();
+        assert!(page.items.iter().all(|item| item.source.is_empty()));
+        (names.join(","), page.next_page)
+    };
+    let (first, next) = page(String::new()).await;
+    assert_eq!(first, "a,b");
+    assert_eq!(page(next).await, ("c".to_owned(), String::new()));
+    let asked = v1::ListWorkflowsRequest {
+        page_token: "x".to_owned(),
+        ..Default::default()
+    };
+    let bad = node.workflows().list_workflows(asked).await;
+    assert_eq!(
+        refused(bad),
+        (Code::InvalidArgument, "invalid_argument".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_workflow_starts_nothing_until_it_is_enabled() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let name = "approval".to_owned();
+    let asked = v1::DisableWorkflowRequest {
+        name: name.clone(),
+        ..Default::default()
+    };
+    node.workflows().disable_workflow(asked).await.unwrap();
+    let start = node.try_run(start_of("approval", "")).await;
+    assert_eq!(
+        refused(start),
+        (Code::FailedPrecondition, "workflow_disabled".to_owned())
+    );
+    let asked = v1::EnableWorkflowRequest {
+        name,
+        ..Default::default()
+    };
+    node.workflows().enable_workflow(asked).await.unwrap();
+    assert!(node.try_run(start_of("approval", "")).await.is_ok());
+}

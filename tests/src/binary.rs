@@ -1,0 +1,42 @@
+//! Where the binary `flo` is.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Names the binary; `cargo xtask verify` sets it.
+const VARIABLE: &str = "FLOTILLA_BINARY";
+
+/// A command that runs `flo`, with none of the caller's own settings for it.
+///
+/// # Panics
+/// When there is no binary.
+pub(crate) fn flo() -> Command {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let mut command = Command::new(PATH.get_or_init(find));
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("FLO_")) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn find() -> PathBuf {
+    let path = env::var_os(VARIABLE).map_or_else(beside_tests, PathBuf::from);
+    assert!(
+        path.is_file(),
+        "expected the binary `flo` at {}, but it is not there: run `cargo xtask verify`, or \
+         `cargo build --workspace` before `cargo test`, or name it in {VARIABLE}",
+        path.display()
+    );
+    path
+}
+
+/// The folder `deps`, which holds the test, is beside the binary.
+fn beside_tests() -> PathBuf {
+    let test = env::current_exe().expect("a running process has a file");
+    let deps = test.parent().expect("a file is in a folder");
+    deps.with_file_name("flo")
+}

@@ -1,0 +1,181 @@
+//! Some `flo server` processes that are one cluster.
+
+use crate::flo::Flo;
+use crate::node::{Node, Settings};
+use crate::patience::{PATIENCE, wait_until};
+use crate::ports;
+use crate::room::Room;
+use crate::scratch::Scratch;
+use crate::status::{ClusterStatus, Digest};
+
+/// A cluster whose nodes are processes of their own on this machine.
+#[derive(Debug)]
+pub struct Cluster {
+    // Dropped in this order: the processes before their folder, the room last.
+    nodes: Vec<Node>,
+    scratch: Scratch,
+    _room: Room,
+}
+
+impl Cluster {
+    /// Starts three nodes and waits until they have a leader and are healthy.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::of(&[1, 2, 3], &[])
+    }
+
+    /// Starts nodes with these ids and these further flags, and waits until they have a leader and
+    /// are healthy.
+    ///
+    /// # Panics
+    /// When the nodes do not become a cluster.
+    #[must_use]
+    pub fn of(ids: &[u64], flags: &[&str]) -> Self {
+        let room = Room::take(ids.len());
+        let scratch = Scratch::new();
+        let members: Vec<(u64, u16)> = ids.iter().map(|&id| (id, ports::draw(3))).collect();
+        let settings = |id: &u64| Settings {
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            ..Settings::new(&scratch, *id, &members)
+        };
+        let cluster = Self {
+            nodes: ids.iter().map(|id| Node::start(settings(id))).collect(),
+            scratch,
+            _room: room,
+        };
+        cluster.await_health();
+        cluster
+    }
+
+    /// A folder for the test's own files.
+    #[must_use]
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// The ids of the nodes.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u64> {
+        self.nodes.iter().map(Node::id).collect()
+    }
+
+    /// A node.
+    ///
+    /// # Panics
+    /// When there is none of this id.
+    #[must_use]
+    pub fn node(&self, id: u64) -> &Node {
+        let node = self.nodes.iter().find(|node| node.id() == id);
+        node.expect("the test knows the cluster's nodes")
+    }
+
+    /// A node, to change it.
+    ///
+    /// # Panics
+    /// When there is none of this id.
+    pub fn node_mut(&mut self, id: u64) -> &mut Node {
+        let node = self.nodes.iter_mut().find(|node| node.id() == id);
+        node.expect("the test knows the cluster's nodes")
+    }
+
+    /// Where clients find the nodes, in the order of their ids.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<String> {
+        self.nodes.iter().map(Node::endpoint).collect()
+    }
+
+    /// Commands to any node.
+    #[must_use]
+    pub fn flo(&self) -> Flo {
+        Flo::at(self.endpoints().join(","))
+    }
+
+    /// Commands to one node.
+    #[must_use]
+    pub fn flo_at(&self, id: u64) -> Flo {
+        Flo::at(self.node(id).endpoint())
+    }
+
+    /// Kills a node with SIGKILL.
+    pub fn kill(&mut self, id: u64) {
+        self.node_mut(id).kill();
+    }
+
+    /// Starts a node again that was killed or stopped.
+    pub fn restart(&mut self, id: u64) {
+        self.node_mut(id).restart();
+    }
+
+    /// Waits until a node that runs says that it leads, and returns its id.
+    ///
+    /// # Panics
+    /// When none does.
+    #[must_use]
+    pub fn leader(&self) -> u64 {
+        wait_until("a leader", PATIENCE, || {
+            let mut seen = String::from("no node leads:");
+            for node in self.nodes.iter().filter(|node| node.is_running()) {
+                let node_id = node.id();
+                match node.status() {
+                    Ok(status) if status.leader == Some(node_id) => return Ok(node_id),
+                    other => seen.push_str(&format!("\nnode {node_id} says {other:?}")),
+                }
+            }
+            Err(seen)
+        })
+    }
+
+    /// The ids of the nodes that run and do not lead.
+    #[must_use]
+    pub fn followers(&self) -> Vec<u64> {
+        let leader = self.leader();
+        let running = self.nodes.iter().filter(|node| node.is_running());
+        running.map(Node::id).filter(|&id| id != leader).collect()
+    }
+
+    /// Waits until the leader finds every member healthy.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    pub fn await_health(&self) {
+        wait_until("healthy members", PATIENCE, || {
+            let status = self.node(self.leader()).status()?;
+            let is_whole = status.nodes.len() == self.nodes.len();
+            if is_whole && status.nodes.iter().all(|node| node.healthy) {
+                return Ok(());
+            }
+            Err(format!("the leader says {status:?}"))
+        });
+    }
+
+    /// Waits until every node, asked itself, names the same digest at the same index, and returns it.
+    ///
+    /// # Panics
+    /// When they differ at one index, or do not come to the same one.
+    #[must_use]
+    pub fn agreement(&self) -> Digest {
+        wait_until("equal digests", PATIENCE, || {
+            let digests: Vec<Digest> = self
+                .nodes
+                .iter()
+                .map(own_digest)
+                .collect::<Result<_, String>>()?;
+            for (left, right) in digests.iter().zip(&digests[1..]) {
+                if left.index != right.index {
+                    return Err(format!("they are at different indexes: {digests:?}"));
+                }
+                assert_eq!(left, right, "replicas differ: {digests:?}");
+            }
+            Ok(digests[0].clone())
+        })
+    }
+}
+
+/// A node's digest at the index that it has applied.
+fn own_digest(node: &Node) -> Result<Digest, String> {
+    let status: ClusterStatus = node.status()?;
+    let own = status.node(node.id());
+    own.digest
+        .clone()
+        .ok_or_else(|| format!("a node has no digest: {own:?}"))
+}

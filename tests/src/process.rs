@@ -1,0 +1,126 @@
+//! A process that runs in the background.
+
+use crate::patience::{PATIENCE, wait_until};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+/// What a server or a worker prints once it serves.
+const READY: &str = "ready";
+
+/// A process of `flo` that runs in the background and is killed when this is dropped.
+///
+/// Both of its outputs are appended to a log.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+    ready: Receiver<()>,
+}
+
+impl Process {
+    /// Starts the command.
+    pub(crate) fn spawn(mut command: Command, log: PathBuf) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(append(&log))
+            .spawn()
+            .expect("the binary can be run");
+        let stdout = child.stdout.take().expect("it is piped");
+        let (said_ready, ready) = sync_channel(1);
+        let copy = append(&log);
+        thread::spawn(move || copy_lines(stdout, copy, &said_ready));
+        Self { child, log, ready }
+    }
+
+    /// Waits for the line `ready`.
+    ///
+    /// # Panics
+    /// When it does not come.
+    pub fn await_ready(&self) {
+        let said = self.ready.recv_timeout(PATIENCE);
+        assert!(
+            said.is_ok(),
+            "expected the line `{READY}`, but there is only:\n{}",
+            self.output()
+        );
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("a child of this process");
+        self.child.wait().expect("a child of this process");
+    }
+
+    /// Sends SIGTERM and waits for the end.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn terminate(&mut self) -> ExitStatus {
+        let id = i32::try_from(self.child.id()).expect("process ids are small");
+        signal::kill(Pid::from_raw(id), Signal::SIGTERM).expect("a child of this process");
+        self.wait()
+    }
+
+    /// Waits until it has ended by itself.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn wait(&mut self) -> ExitStatus {
+        wait_until("the process to end", PATIENCE, || {
+            let status = self.child.try_wait().expect("a child of this process");
+            status.ok_or_else(|| format!("it still runs and said:\n{}", self.output()))
+        })
+    }
+
+    /// Everything that it has printed so far, and that processes with the same log did before.
+    ///
+    /// # Panics
+    /// When the log cannot be read.
+    #[must_use]
+    pub fn output(&self) -> String {
+        let content = fs::read(&self.log).expect("the log of this process");
+        String::from_utf8_lossy(&content).into_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already, and there is nobody to tell if not.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn append(log: &Path) -> File {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log)
+        .expect("a log in the test's own folder")
+}
+
+fn copy_lines(stdout: ChildStdout, mut copy: File, said_ready: &SyncSender<()>) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        // The folder may be gone already; the process must not block for that.
+        let _ = writeln!(copy, "{line}");
+        if line.trim() == READY {
+            let _ = said_ready.try_send(());
+        }
+    }
+}

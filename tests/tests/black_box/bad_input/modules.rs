@@ -1,0 +1,83 @@
+//! WASM modules that misbehave.
+
+use super::parked::Parked;
+use crate::files::{example, fixture};
+
+/// Expects the node to run a good module still.
+fn expect_sandbox_unharmed(parked: Parked) {
+    let flo = parked.flo();
+    let module = example("actions/ship-order.wat");
+    let _ = flo.text(&["action", "register", "good", "--wasm", &module]);
+    let output = flo.json(&["action", "invoke", "good", r#"{"id":1}"#]);
+    assert_eq!(output["shipped"], true, "{output}");
+    parked.expect_nothing_lost();
+}
+
+#[test]
+fn a_malformed_module_is_refused_at_registration() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let binary = parked
+        .scratch()
+        .write("broken.wasm", b"\0asm\x01\0\0\0\x07\x7f\x00");
+    let text = parked.scratch().write("broken.wat", "(module (func");
+    for file in [&binary, &text] {
+        let refusal = flo.refused(&["action", "register", "broken", "--wasm", file]);
+        assert!([2, 3].contains(&refusal.exit), "{refusal:?}");
+        refusal.says("expected");
+    }
+    let greedy = fixture("greedy.wat");
+    let refusal = flo.refused(&["action", "register", "broken", "--wasm", &greedy]);
+    refusal.says("67108864").hints("memory");
+    let lists = flo.json(&["action", "list"]);
+    assert_eq!(lists["items"].as_array().map(Vec::len), Some(0), "{lists}");
+    expect_sandbox_unharmed(parked);
+}
+
+#[test]
+fn a_looping_module_is_interrupted_at_its_timeout() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let module = fixture("looping.wat");
+    let limits = ["--timeout-ms", "300", "--max-retries", "0"];
+    let register = [
+        &["action", "register", "looping", "--wasm", &module],
+        &limits[..],
+    ]
+    .concat();
+    let _ = flo.text(&register);
+    let invoke = ["action", "invoke", "looping", "--wait"];
+    let refusal = flo.refused(&invoke);
+    refusal.expect(3, "action_run_not_completed");
+    let runs = flo.json(&["action", "runs", "looping"]);
+    assert_eq!(runs["items"][0]["outcome"], "timeout", "{runs}");
+    expect_sandbox_unharmed(parked);
+}
+
+#[test]
+fn a_memory_hungry_module_fails_at_its_limit() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let module = fixture("hungry.wat");
+    let register = [
+        "action",
+        "register",
+        "hungry",
+        "--wasm",
+        &module,
+        "--max-retries",
+        "0",
+    ];
+    let _ = flo.text(&register);
+    let refusal = flo.refused(&["action", "invoke", "hungry", "--wait"]);
+    refusal.expect(3, "action_run_not_completed");
+    let runs = flo.json(&["action", "runs", "hungry"]);
+    let row = &runs["items"][0];
+    assert_eq!(row["outcome"], "failure", "{runs}");
+    let message = row["error_message"].as_str().expect("why it failed");
+    assert!(
+        message.contains("memory") || message.contains("trap"),
+        "{message}"
+    );
+    expect_sandbox_unharmed(parked);
+}

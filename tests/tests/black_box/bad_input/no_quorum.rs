@@ -1,0 +1,66 @@
+//! Two of three nodes are gone.
+
+use crate::files::fixture;
+use crate::wire;
+use flotilla_api::v1;
+use flotilla_tests::{Cluster, PATIENCE, wait_until};
+use std::time::Duration;
+use tonic::Code;
+
+/// What the caller grants.
+const DEADLINE: Duration = Duration::from_secs(4);
+
+#[test]
+fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
+    let mut cluster = Cluster::start();
+    let flo = cluster.flo();
+    let _ = flo.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
+    let before = flo.text(&["workflow", "start", "parked", "--idempotency-key", "before"]);
+    let survivor = cluster.leader();
+    for id in cluster.followers() {
+        cluster.kill(id);
+    }
+
+    let start = ["workflow", "start", "parked", "--idempotency-key", "during"];
+    let in_time = [&["--timeout", "4s"], &start[..]].concat();
+    let refusal = cluster.flo_at(survivor).refused(&in_time);
+    assert_eq!(refusal.exit, 4, "{refusal:?}");
+
+    // The server itself answers before the caller gives up.
+    let request = v1::StartRunRequest {
+        workflow: "parked".to_owned(),
+        idempotency_key: "during".to_owned(),
+        ..v1::StartRunRequest::default()
+    };
+    let status = wire::runtime().block_on(async {
+        let mut workflows = wire::workflows(&cluster.node(survivor).endpoint());
+        let reply = workflows.start_run(wire::within(DEADLINE, request)).await;
+        reply.expect_err("there is no quorum")
+    });
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    let reason = wire::reason(&status);
+    assert!(
+        ["no_leader", "outcome_unknown"].contains(&reason.as_str()),
+        "{status:?}"
+    );
+
+    wait_until("a status without a leader", PATIENCE, || {
+        let status = cluster.node(survivor).status()?;
+        match status.leader {
+            None => Ok(()),
+            Some(_) => Err(format!("it says {status:?}")),
+        }
+    });
+
+    for id in cluster.ids() {
+        if id != survivor {
+            cluster.restart(id);
+        }
+    }
+    cluster.await_health();
+    let during = flo.text(&start);
+    assert_ne!(before, during);
+    assert_eq!(flo.text(&start), during, "one key is one run");
+    let runs = flo.json(&["workflow", "runs", "--workflow", "parked"]);
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "{runs}");
+}

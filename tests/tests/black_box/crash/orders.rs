@@ -1,0 +1,197 @@
+//! The clients: they place orders, pay for them and count what became of them.
+
+use super::tally::Tally;
+use flotilla_client::v1;
+use flotilla_client::{Client, ClientError, ClientOptions, ErrorKind};
+use flotilla_tests::PATIENCE;
+use futures::stream::{self, StreamExt};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Clients at a time.
+const CLIENTS: usize = 8;
+const PAGE: u32 = 100;
+/// Between two looks at the runs.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The number of an order, and the run that was acknowledged for it.
+pub(crate) type Placed = BTreeMap<u64, String>;
+
+/// Calls the cluster as its users do.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    endpoints: Vec<String>,
+}
+
+impl Orders {
+    pub(crate) fn new(endpoints: Vec<String>) -> Self {
+        Self { endpoints }
+    }
+
+    /// A new client that knows all nodes and calls the order's own one first.
+    pub(crate) fn client(&self, order: u64) -> Client {
+        let mut endpoints = self.endpoints.clone();
+        let turn = order % 3;
+        endpoints.rotate_left(usize::try_from(turn).expect("less than 3"));
+        let options = ClientOptions {
+            endpoints,
+            ..ClientOptions::default()
+        };
+        Client::connect(options).expect("the addresses are well-formed")
+    }
+
+    /// Places and pays for so many orders, whatever happens to the nodes.
+    pub(crate) async fn place_all(self: Arc<Self>, orders: u64, tally: Arc<Tally>) -> Placed {
+        let place = |order| {
+            let orders = self.clone();
+            let tally = tally.clone();
+            async move {
+                let run_id = orders.place(order).await;
+                tally.add();
+                (order, run_id)
+            }
+        };
+        stream::iter(0..orders)
+            .map(place)
+            .buffer_unordered(CLIENTS)
+            .collect()
+            .await
+    }
+
+    /// Waits until so many orders have completed; another end is none.
+    pub(crate) async fn await_completion(&self, orders: u64) {
+        let client = self.client(0);
+        let mut waited = Duration::ZERO;
+        loop {
+            let rows = runs(&client, "parcel").await;
+            let count = |status| rows.iter().filter(|row| row.status() == status).count();
+            for status in [v1::RunStatus::Failed, v1::RunStatus::TimedOut] {
+                assert_eq!(count(status), 0, "no order fails: {rows:#?}");
+            }
+            let completed = count(v1::RunStatus::Completed);
+            if u64::try_from(completed) == Ok(orders) {
+                return;
+            }
+            assert!(
+                waited < 3 * PATIENCE,
+                "expected {orders} completed orders, but there are {completed}: {rows:#?}"
+            );
+            tokio::time::sleep(PAUSE).await;
+            waited += PAUSE;
+        }
+    }
+
+    /// Expects each order to be one run: the acknowledged one.
+    pub(crate) async fn expect_once(&self, placed: &Placed) {
+        let client = self.client(0);
+        for (&order, run_id) in placed {
+            let repeated = client.start_run(start(order)).await;
+            let repeated = repeated.expect("a key is honoured for as long as its run is kept");
+            assert_eq!((&repeated.run_id, repeated.existing), (run_id, true));
+        }
+        let acknowledged: BTreeSet<&String> = placed.values().collect();
+        assert_eq!(acknowledged.len(), placed.len(), "two orders are one run");
+        let parcels = runs(&client, "parcel").await;
+        let found: BTreeSet<&String> = parcels.iter().map(|row| &row.run_id).collect();
+        assert_eq!(found, acknowledged, "runs are lost or double");
+        assert_eq!(parcels.len(), placed.len());
+        let children = runs(&client, "packing").await;
+        assert_eq!(children.len(), placed.len(), "each order has one child");
+    }
+
+    /// Starts the run and pays for it; answers that are lost are asked for again.
+    async fn place(&self, order: u64) -> String {
+        let client = self.client(order);
+        let started = insist(|| client.start_run(start(order))).await;
+        let payment = || v1::SignalRunRequest {
+            run_id: started.run_id.clone(),
+            r#type: "payment".to_owned(),
+            payload: json!({"by": payer(order)}).to_string().into(),
+            signal_id: format!("payment-{order}"),
+            ..v1::SignalRunRequest::default()
+        };
+        insist(|| client.signal_run(payment())).await;
+        let again = insist(|| client.signal_run(payment())).await;
+        assert!(again.existing, "the second payment of {order} is known");
+        started.run_id
+    }
+}
+
+/// What comes of an order.
+pub(crate) fn output(order: u64) -> Value {
+    let price = price(order);
+    json!({
+        "order": order,
+        "price": price,
+        "boxes": boxes(order),
+        "paid_by": payer(order),
+        "label": format!("parcel {order} for {price}"),
+    })
+}
+
+pub(crate) fn price(order: u64) -> u64 {
+    100 + order * 7
+}
+
+pub(crate) fn boxes(order: u64) -> u64 {
+    1 + order % 4
+}
+
+/// How often each of an order's actions fails before it succeeds.
+pub(crate) fn failures(order: u64) -> u64 {
+    order % 3
+}
+
+fn payer(order: u64) -> String {
+    format!("customer-{order}")
+}
+
+fn start(order: u64) -> v1::StartRunRequest {
+    v1::StartRunRequest {
+        workflow: "parcel".to_owned(),
+        input: json!({"order": order}).to_string().into(),
+        idempotency_key: format!("order-{order}"),
+        ..v1::StartRunRequest::default()
+    }
+}
+
+/// Calls until an answer stands. Each call has its own time to wait for a cluster that is away.
+async fn insist<T, F>(call: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    loop {
+        let error = match call().await {
+            Ok(answer) => return answer,
+            Err(error) => error,
+        };
+        match error.kind() {
+            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => {}
+            ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => {
+                panic!("expected an answer or a reason to try again, but {error:?}")
+            }
+        }
+    }
+}
+
+/// All runs of a workflow, page by page.
+async fn runs(client: &Client, workflow: &str) -> Vec<v1::RunRow> {
+    let mut rows = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = v1::ListRunsRequest {
+            workflow: workflow.to_owned(),
+            limit: PAGE,
+            page_token,
+            ..v1::ListRunsRequest::default()
+        };
+        let page = client.list_runs(request).await.expect("a page of runs");
+        rows.extend(page.items);
+        if page.next_page.is_empty() {
+            return rows;
+        }
+        page_token = page.next_page;
+    }
+}

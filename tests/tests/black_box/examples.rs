@@ -1,0 +1,173 @@
+//! Every example is run, or validated as long as the engine does not run what it uses.
+
+use crate::files::{example, example_workflows};
+use crate::history::{self, Event};
+use flotilla_tests::{CommandWorker, DevNode, Flo};
+use serde_json::{Value, json};
+
+/// How an example is run.
+struct Scenario {
+    workflow: &'static str,
+    input: &'static str,
+    signal: Option<&'static str>,
+    output: Value,
+}
+
+/// Every example that this version runs.
+fn scenarios() -> Vec<Scenario> {
+    let scenario = |workflow, input, output| Scenario {
+        workflow,
+        input,
+        signal: None,
+        output,
+    };
+    let shipped = json!({"shipped": true, "order": {"order_id": "A-17", "amount": 5000}});
+    vec![
+        scenario("check-payment", "{}", json!({"paid": true})),
+        scenario(
+            "checkout",
+            r#"{"order_id": "A-17", "amount": 5}"#,
+            json!({"order_id": "A-17", "payment_id": "pay-1"}),
+        ),
+        scenario(
+            "customer-orders",
+            r#"{"customer_id": "c-1", "company_domain": "example.org", "amount": 5, "timestamp": 1}"#,
+            json!({"payment_id": "pay-1"}),
+        ),
+        scenario("flaky-service", "{}", json!("at last")),
+        scenario("fulfillment", r#"{"id": 1}"#, json!({"id": 1})),
+        Scenario {
+            signal: Some("approval"),
+            ..scenario(
+                "order-processing",
+                r#"{"order_id": "A-17", "amount": 5000}"#,
+                shipped,
+            )
+        },
+        scenario(
+            "payment-flow",
+            r#"{"amount": 5}"#,
+            json!({"payment_id": "pay-1"}),
+        ),
+        scenario("process-order", r#"{"id": 2}"#, json!({"id": 2})),
+    ]
+}
+
+/// The actions of the examples, as commands. Those that are to succeed only when they are asked
+/// again leave a mark in the folder.
+fn actions(folder: &str) -> Vec<(&'static str, String)> {
+    let later = |code: u8, answer: &str| {
+        let mark = format!("{folder}/$FLO_ACTION-$FLO_RUN_ID");
+        format!("if mkdir {mark}; then exit {code}; else echo '{answer}'; fi")
+    };
+    let failure = "echo failure > \"$FLO_OUTCOME_FILE\"";
+    vec![
+        (
+            "charge-payment",
+            r#"echo '{"payment_id": "pay-1"}'"#.to_owned(),
+        ),
+        ("check-approval-needed", failure.to_owned()),
+        ("check-fraud", "cat".to_owned()),
+        ("check-payment-status", later(75, r#"{"paid": true}"#)),
+        ("create-shipment", "cat".to_owned()),
+        (
+            "enrich-customer",
+            r#"echo '{"email": "ada@example.org"}'"#.to_owned(),
+        ),
+        ("flaky-service", later(1, "at last")),
+        ("validate-order", "cat".to_owned()),
+    ]
+}
+
+/// Whether the engine does not run a part of the definition yet.
+fn uses_what_is_to_come(definition: &str) -> bool {
+    let keys = ["plans:", "schedule:", "trigger:"];
+    definition
+        .lines()
+        .any(|line| keys.iter().any(|key| line.starts_with(key)))
+}
+
+/// The files of `examples/workflows`: those that run, and the others.
+fn examples() -> (Vec<String>, Vec<String>) {
+    let files = example_workflows()
+        .into_iter()
+        .map(|name| example(&format!("workflows/{name}")));
+    files.partition(|file| {
+        let definition = std::fs::read_to_string(file).expect("an example");
+        !uses_what_is_to_come(&definition)
+    })
+}
+
+#[test]
+fn every_example_that_can_run_runs_to_its_end() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let (mut files, _) = examples();
+    assert_eq!(files.len(), scenarios().len(), "each of {files:?} is run");
+    // Children first, so that nothing is missing.
+    files.sort_by_key(|file| file.ends_with("checkout.yaml"));
+    for file in &files {
+        let _ = flo.text(&["workflow", "create", "-f", file]);
+    }
+    let module = example("actions/ship-order.wat");
+    let _ = flo.text(&["action", "register", "ship-order", "--wasm", &module]);
+    let actions = actions(node.scratch().path("").to_str().expect("UTF-8"));
+    let actions: Vec<(&str, &str)> = actions
+        .iter()
+        .map(|(name, script)| (*name, script.as_str()))
+        .collect();
+    let mut worker = CommandWorker::start(&flo, node.scratch(), "examples", &actions);
+
+    let start = |scenario: Scenario| {
+        let Scenario {
+            workflow, input, ..
+        } = scenario;
+        let line = [
+            "workflow",
+            "start",
+            workflow,
+            input,
+            "--idempotency-key",
+            workflow,
+        ];
+        (flo.text(&line), scenario)
+    };
+    let started: Vec<(String, Scenario)> = scenarios().into_iter().map(start).collect();
+    for (run_id, scenario) in &started {
+        if let Some(signal) = scenario.signal {
+            let _ = flo.text(&["workflow", "signal", run_id, "--type", signal]);
+        }
+        expect_completion(&flo, run_id, scenario);
+    }
+    assert!(worker.drain().success());
+}
+
+fn expect_completion(flo: &Flo, run_id: &str, scenario: &Scenario) {
+    let events = flo.json_lines(&["workflow", "history", run_id, "--follow"]);
+    let events: Vec<Event> = events.into_iter().map(Event::from).collect();
+    history::expect_sound(run_id, &events);
+    let run = flo.json(&["workflow", "status", run_id]);
+    assert_eq!(run["workflow"], scenario.workflow);
+    assert_eq!(run["output"], scenario.output, "{run}");
+}
+
+#[test]
+fn every_other_example_is_valid_and_its_creation_is_refused_with_the_reason() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let (_, files) = examples();
+    assert_eq!(files.len(), 4, "{files:?}");
+    for file in &files {
+        let report = flo.json(&["workflow", "validate", "-f", file]);
+        assert_eq!(report["valid"], true, "{report}");
+        let refusal = flo.refused(&["workflow", "create", "-f", file]);
+        refusal.expect(3, "feature_unsupported");
+        refusal.says("yet").hints("validate");
+    }
+    let stored = flo.json(&["workflow", "list"]);
+    assert_eq!(
+        stored["items"].as_array().map(Vec::len),
+        Some(0),
+        "{stored}"
+    );
+}

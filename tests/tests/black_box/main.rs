@@ -1,0 +1,10 @@
+//! Flotilla from outside: real processes of `flo`, the command line, the public protocol.
+
+mod bad_input;
+mod crash;
+mod examples;
+mod files;
+mod first_minutes;
+mod history;
+mod snapshot;
+mod wire;

@@ -1,0 +1,147 @@
+//! What the demo's orders need: actions, those who do them, and the workflows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::order::{ORDER_PROCESSING, PROCESS_ORDER};
+use crate::cluster::Cluster;
+use crate::flo;
+use crate::interrupt::Interrupt;
+use crate::patience::wait_for;
+use crate::process::{self, Process};
+use crate::sandbox::Sandbox;
+use crate::stages::say;
+
+/// How long a worker may take to get ready.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The module behind both actions that ship something.
+const MODULE: &str = "examples/actions/ship-order.wat";
+const MODULE_ACTIONS: [&str; 2] = ["create-shipment", "ship-order"];
+
+/// The workers, and the actions that each of them does with a script of `examples/actions`.
+const WORKERS: [(&str, &[&str]); 2] = [
+    ("desk", &["validate-order", "check-approval-needed"]),
+    ("till", &["charge-payment"]),
+];
+
+/// How long the bank takes: long enough to kill a leader in the meantime.
+const CHARGE_SECONDS: &str = "3";
+
+/// The workers, at work.
+pub(super) struct Shop {
+    workers: Vec<Process>,
+    receipts: PathBuf,
+}
+
+impl Shop {
+    /// Registers the actions, starts the workers and creates the workflows.
+    pub(super) fn open(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Self> {
+        let client = cluster.client();
+        for action in MODULE_ACTIONS {
+            client.object(&["action", "register", action, "--wasm", MODULE])?;
+            say(format!("action {action}: {MODULE}, run by the nodes"));
+        }
+        let receipts = sandbox.folder().join("receipts");
+        fs::create_dir(&receipts)?;
+        let mut workers = Vec::new();
+        for (name, actions) in WORKERS {
+            let mut command = flo::command(binary);
+            command
+                .args(["--endpoint", &cluster.endpoints(), "worker", "exec"])
+                .args(["--worker-id", name])
+                .env("RECEIPTS", &receipts)
+                .env("CHARGE_SECONDS", CHARGE_SECONDS);
+            for action in actions {
+                let script = format!("examples/actions/{action}.sh");
+                command.args(["--action", &format!("{action}=sh {script}")]);
+                say(format!("action {action}: {script}, run by worker {name}"));
+            }
+            workers.push(start_worker(name, command, sandbox)?);
+        }
+        for workflow in [PROCESS_ORDER, ORDER_PROCESSING] {
+            let file = format!("examples/workflows/{workflow}.yaml");
+            client.object(&["workflow", "create", "--file", &file])?;
+            say(format!("workflow {workflow}: {file}"));
+        }
+        Ok(Self { workers, receipts })
+    }
+
+    /// The ids of the orders that were charged.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub(super) fn receipts(&self) -> Result<BTreeSet<String>> {
+        let entries = fs::read_dir(&self.receipts).context("expected the folder of receipts")?;
+        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        names.collect()
+    }
+
+    /// Asks the workers to finish what they have and to end.
+    ///
+    /// # Errors
+    /// If one does not.
+    pub(super) fn close(mut self, interrupt: &Interrupt) -> Result<()> {
+        process::stop_all(&mut self.workers, interrupt)
+    }
+}
+
+fn start_worker(name: &str, mut command: Command, sandbox: &Sandbox) -> Result<Process> {
+    let log = sandbox.log(name);
+    let mut worker = Process::start(&format!("worker {name}"), &mut command, &log)?;
+    let what = format!("worker {name} to be ready");
+    wait_for(&what, LIMIT, &sandbox.interrupt, || {
+        worker.expect_running()?;
+        let is_ready = fs::read_to_string(&log)?
+            .lines()
+            .any(|line| line == "ready");
+        Ok(is_ready.then_some(()))
+    })?;
+    Ok(worker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project;
+
+    #[test]
+    fn everything_that_is_registered_is_there() {
+        let scripts = WORKERS.iter().flat_map(|(_, actions)| *actions);
+        let scripts = scripts.map(|action| format!("examples/actions/{action}.sh"));
+        let workflows = [PROCESS_ORDER, ORDER_PROCESSING].into_iter();
+        let workflows = workflows.map(|name| format!("examples/workflows/{name}.yaml"));
+        for file in scripts.chain(workflows).chain([MODULE.to_owned()]) {
+            assert!(project::root().join(&file).is_file(), "{file}");
+        }
+    }
+
+    #[test]
+    fn every_action_of_the_workflows_has_somebody_to_do_it() {
+        let done: Vec<&str> = WORKERS
+            .iter()
+            .flat_map(|(_, actions)| *actions)
+            .copied()
+            .collect();
+        for workflow in [PROCESS_ORDER, ORDER_PROCESSING] {
+            let path = format!("examples/workflows/{workflow}.yaml");
+            let source = fs::read_to_string(project::root().join(path)).unwrap();
+            let targets = source
+                .lines()
+                .filter_map(|line| line.split_once("@actions/"));
+            let actions: Vec<&str> = targets
+                .map(|(_, name)| name.trim_end_matches('"'))
+                .collect();
+            assert!(!actions.is_empty());
+            for action in actions {
+                let is_done = done.contains(&action) || MODULE_ACTIONS.contains(&action);
+                assert!(is_done, "{action}");
+            }
+        }
+    }
+}
