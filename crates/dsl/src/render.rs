@@ -43,8 +43,8 @@ fn write_finding(text: &mut String, finding: &Finding, line: &str, file: &str) -
     )?;
     writeln!(text, "{margin}--> {file}:{number}:{column}")?;
     writeln!(text, "{margin} |")?;
-    writeln!(text, "{number} | {}", excerpt.line)?;
-    writeln!(text, "{margin} | {}", excerpt.marks)?;
+    writeln!(text, "{}", format!("{number} | {}", excerpt.line).trim_end())?;
+    writeln!(text, "{}", format!("{margin} | {}", excerpt.marks).trim_end())?;
     if let Some(hint) = &finding.hint {
         writeln!(text, "{margin} = hint: {hint}")?;
     }
@@ -180,13 +180,13 @@ mod tests {
             "",
             (9, 80, 2),
             expect![[r#"
-            error[E100]: wrong
-             --> a.yaml:9:80
-              |
-            9 | 
-              |                                                                                ^
-              = hint: right
-        "#]],
+                error[E100]: wrong
+                 --> a.yaml:9:80
+                  |
+                9 |
+                  |                                                                                ^
+                  = hint: right
+            "#]],
         );
     }
 }

@@ -57,7 +57,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
     let default = match command {
-        Command::Server(_) => "info",
+        // openraft tells every step of its own at `info`.
+        Command::Server(_) => "info,openraft=warn",
         // Several nodes at a terminal: their everyday messages would bury the endpoints.
         _ => "warn",
     };

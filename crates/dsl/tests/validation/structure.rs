@@ -36,12 +36,12 @@ fn e100_a_document_that_is_no_mapping() {
     check(
         "",
         expect![[r#"
-        error[E100]: expected a definition, but the document is empty
-         --> w.yaml:1:1
-          |
-        1 | 
-          | ^
-    "#]],
+            error[E100]: expected a definition, but the document is empty
+             --> w.yaml:1:1
+              |
+            1 |
+              | ^
+        "#]],
     );
     check(
         "# only a comment\n",

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+/// Longer latencies count as this one: an hour.
+const LATENCY_MAX_MICROSECONDS: u64 = 3_600_000_000;
 /// Three digits of a latency are kept.
 const DIGITS: u8 = 3;
 
@@ -59,7 +61,8 @@ impl Measured {
 
     fn nothing() -> Self {
         Self {
-            latencies: Histogram::new(DIGITS).expect("three digits are at most five"),
+            latencies: Histogram::new_with_max(LATENCY_MAX_MICROSECONDS, DIGITS)
+                .expect("three digits are at most five, and an hour is more than two"),
             errors: 0,
             error: None,
             elapsed: Duration::ZERO,
