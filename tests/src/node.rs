@@ -2,7 +2,7 @@
 
 use crate::binary;
 use crate::flo::Flo;
-use crate::process::Process;
+use crate::process::{Process, read_log};
 use crate::scratch::Scratch;
 use crate::status::ClusterStatus;
 use std::net::{Ipv4Addr, TcpStream};
@@ -125,8 +125,16 @@ impl Node {
     /// # Panics
     /// When it goes on.
     pub fn end(&mut self) -> (ExitStatus, String) {
-        let mut process = self.take();
-        (process.wait(), process.output())
+        (self.take().wait(), self.output())
+    }
+
+    /// Everything that it ever printed.
+    ///
+    /// # Panics
+    /// When the log cannot be read.
+    #[must_use]
+    pub fn output(&self) -> String {
+        read_log(&self.settings.log)
     }
 
     /// The cluster as this node sees it.

@@ -94,8 +94,7 @@ impl Process {
     /// When the log cannot be read.
     #[must_use]
     pub fn output(&self) -> String {
-        let content = fs::read(&self.log).expect("the log of this process");
-        String::from_utf8_lossy(&content).into_owned()
+        read_log(&self.log)
     }
 }
 
@@ -105,6 +104,12 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The content of a log.
+pub(crate) fn read_log(log: &Path) -> String {
+    let content = fs::read(log).expect("the log of a process");
+    String::from_utf8_lossy(&content).into_owned()
 }
 
 fn append(log: &Path) -> File {

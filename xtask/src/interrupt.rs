@@ -21,7 +21,7 @@ pub(crate) struct Interrupted;
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("interrupted")
+        formatter.write_str("interrupted, and cleaned up")
     }
 }
 

@@ -15,13 +15,15 @@ use crate::patience::{pause, wait_for};
 /// How long a process may take to end by itself.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long one that is dropped may take.
-const DROP_LIMIT: Duration = Duration::from_secs(5);
+/// How long one that is dropped may take, counted from when it was first asked.
+const DROP_LIMIT: Duration = Duration::from_secs(4);
 
 /// A running process. Dropping it ends it.
 pub(crate) struct Process {
     name: String,
     child: Child,
+    /// When it was first asked to end.
+    asked_at: Option<Instant>,
 }
 
 impl Process {
@@ -39,7 +41,11 @@ impl Process {
             .spawn()
             .with_context(|| format!("expected {name} to start"))?;
         let name = name.to_owned();
-        Ok(Self { name, child })
+        Ok(Self {
+            name,
+            child,
+            asked_at: None,
+        })
     }
 
     /// The process id.
@@ -70,11 +76,12 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end: SIGTERM.
-    fn ask_to_stop(&mut self) {
+    /// Asks it to end, and does not wait for it: SIGTERM.
+    pub(crate) fn ask_to_stop(&mut self) {
         if !self.is_running() {
             return;
         }
+        self.asked_at.get_or_insert_with(Instant::now);
         let id = i32::try_from(self.child.id()).expect("a process id is a positive i32");
         // Fails only if it has ended in the meantime, and then there is nothing left to ask for.
         let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
@@ -85,8 +92,8 @@ impl Drop for Process {
     fn drop(&mut self) {
         // Asked first, because a worker that is killed leaves the programs behind that it runs.
         self.ask_to_stop();
-        let asked_at = Instant::now();
-        while self.is_running() && asked_at.elapsed() < DROP_LIMIT {
+        let has_time = |asked_at: Instant| asked_at.elapsed() < DROP_LIMIT;
+        while self.is_running() && self.asked_at.is_some_and(has_time) {
             pause();
         }
         // Fails only if it has ended.

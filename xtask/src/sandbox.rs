@@ -54,7 +54,8 @@ impl Sandbox {
         if let Err(error) = &result
             && !error.is::<Interrupted>()
         {
-            eprint!("{}", tails(self.folder())?);
+            // The failure is told even where the logs cannot be.
+            eprint!("{}", tails(self.folder()).unwrap_or_default());
         }
         if is_kept {
             println!("\nData and logs are in {}.", self.folder.keep().display());

@@ -36,13 +36,18 @@ pub(crate) fn say(text: impl AsRef<str>) {
     println!("    {}", text.as_ref());
 }
 
-/// A time for people: `812 ms`, `2.4 s`.
+/// A time for people who compare it with another one: `2467 ms`.
+pub(crate) fn show_ms(duration: Duration) -> String {
+    format!("{} ms", duration.as_millis())
+}
+
+/// A time for people who have waited: `0.8 s`, `1 min 02 s`.
 pub(crate) fn show_duration(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    if ms < 1_000 {
-        return format!("{ms} ms");
+    let seconds = duration.as_secs();
+    if seconds < 60 {
+        return format!("{seconds}.{} s", duration.subsec_millis() / 100);
     }
-    format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
 #[cfg(test)]
@@ -50,8 +55,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_shown_in_its_own_unit() {
-        assert_eq!(show_duration(Duration::from_millis(812)), "812 ms");
-        assert_eq!(show_duration(Duration::from_millis(2_467)), "2.4 s");
+    fn a_duration_is_shown_in_the_unit_of_its_purpose() {
+        let (short, long) = (Duration::from_millis(2_467), Duration::from_secs(62));
+        assert_eq!(show_ms(short), "2467 ms");
+        assert_eq!(show_duration(short), "2.4 s");
+        assert_eq!(show_duration(long), "1 min 02 s");
     }
 }

@@ -137,8 +137,10 @@ impl Failure {
 
     fn render_text(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
-        for Violation { field, description } in &self.violations {
-            text.push_str(&format!("  {field}: {description}\n"));
+        // A single fault is often the whole message.
+        let faults = self.violations.iter();
+        for fault in faults.filter(|fault| fault.description != self.message) {
+            text.push_str(&format!("  {}: {}\n", fault.field, fault.description));
         }
         if let Some(hint) = &self.hint {
             text.push_str(&format!("hint: {hint}\n"));

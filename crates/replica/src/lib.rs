@@ -22,12 +22,14 @@ mod proposal;
 mod raft;
 mod read;
 mod replica;
+mod running;
 mod start;
 mod state;
 mod storage;
 mod submit;
 #[cfg(test)]
 mod testing;
+mod threads;
 mod tuning;
 mod view;
 

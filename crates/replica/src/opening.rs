@@ -11,16 +11,22 @@ use crate::fatal::FatalError;
 use crate::hooks::Hooks;
 use crate::identity;
 use crate::log::store::LogStore;
+use crate::membership::cluster_id;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
 use crate::network::links::{Links, Local, LocalName};
 use crate::raft;
 use crate::read::{ReadBarrier, ReadRounds};
-use crate::replica::{Config, Running};
+use crate::replica::Config;
+use crate::running::{self, Running};
 use crate::start::StartError;
 use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
+use crate::state::rows::Identity;
+use crate::state::store::StateStore;
 use crate::storage::StorageError;
+use crate::threads::Threads;
+use openraft::StorageHelper;
 use std::fs::File;
 use std::future::Future;
 use std::path::Path;
@@ -40,29 +46,30 @@ pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, Start
         .enable_all()
         .build()
         .map_err(StartError::Thread)?;
-    let opened = runtime.spawn(open(config, hooks)).await;
+    let threads = Threads::default();
+    let opened = runtime.spawn(open(config, hooks, threads.clone())).await;
     let opened = opened
         .map_err(|error| StartError::Consensus(error.to_string()))
         .flatten();
     match opened {
-        Ok(core) => Ok(Running {
-            core,
-            runtime: Some(runtime),
-        }),
+        Ok(core) => Ok(Running::new(core, runtime, threads)),
         Err(error) => {
-            runtime.shutdown_background();
+            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &threads));
+            if closing.await.is_err() {
+                tracing::error!("a refused start could not be cleaned up");
+            }
             Err(error)
         }
     }
 }
 
-async fn open(config: Config, hooks: Hooks) -> Result<Arc<Core>, StartError> {
+async fn open(config: Config, hooks: Hooks, threads: Threads) -> Result<Arc<Core>, StartError> {
     if let Formation::Found { peers } = &config.formation
         && !peers.contains_key(&config.node_id)
     {
         return Err(StartError::NotListed(config.node_id));
     }
-    let (core, rounds) = assemble(&config, &hooks).await?;
+    let (core, rounds) = assemble(&config, &hooks, &threads).await?;
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
@@ -86,53 +93,84 @@ async fn open(config: Config, hooks: Hooks) -> Result<Arc<Core>, StartError> {
     Ok(core)
 }
 
-/// Opens the stores and builds the parts, without any of them acting yet.
-async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRounds), StartError> {
+/// What a data directory holds, opened.
+struct Opened {
+    lock: File,
+    identity: Identity,
+    log: LogStore,
+    store: Arc<dyn StateStore>,
+    machine: Machine,
+    outlets: Outlets,
+    clock: Arc<StampClock>,
+}
+
+fn open_directory(config: &Config, hooks: &Hooks, threads: &Threads) -> Result<Opened, StartError> {
     let directory = &config.data_directory;
-    let lock = lock(directory)?;
     let node_id = config.node_id.0;
-    let device = hooks
-        .storage
-        .open_log(directory)
-        .map_err(storage_error("log", directory))?;
-    let store = hooks
-        .storage
-        .open_state(directory)
-        .map_err(storage_error("state", directory))?;
+    let lock = lock(directory)?;
+    let device = hooks.storage.open_log(directory);
+    let device = device.map_err(storage_error("log", directory))?;
+    let store = hooks.storage.open_state(directory);
+    let store = store.map_err(storage_error("state", directory))?;
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();
-    let log =
-        LogStore::open(node_id, device, outlets.state_durable.subscribe()).map_err(|error| {
-            StartError::Log {
-                directory: directory.clone(),
-                error,
-            }
-        })?;
+    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), threads);
+    let log = log.map_err(|error| {
+        let directory = directory.clone();
+        StartError::Log { directory, error }
+    })?;
     identity::check_together(log.purged(), store.as_ref())?;
-    let machine = Machine::start(Applier {
+    let applier = Applier {
         node_id,
         digest_interval: config.tuning.digest_interval.max(1),
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         outlets: outlets.clone(),
+    };
+    let machine = Machine::start(applier, threads);
+    let machine = machine.map_err(|error| StartError::Consensus(error.to_string()))?;
+    Ok(Opened {
+        lock,
+        identity,
+        log,
+        store,
+        machine,
+        outlets,
+        clock,
     })
-    .map_err(|error| StartError::Consensus(error.to_string()))?;
+}
+
+/// Opens the directory and starts consensus; peers are not served yet.
+async fn assemble(
+    config: &Config,
+    hooks: &Hooks,
+    threads: &Threads,
+) -> Result<(Arc<Core>, ReadRounds), StartError> {
+    let tuning = raft::config::config(&config.tuning)
+        .map_err(|error| StartError::Tuning(error.to_string()))?;
+    let mut opened = open_directory(config, hooks, threads)?;
     let name = LocalName {
-        node_id,
-        incarnation: identity.incarnation,
+        node_id: config.node_id.0,
+        incarnation: opened.identity.incarnation,
         client_address: config.client_address.clone(),
         version: config.version.clone(),
     };
-    let local = Arc::new(Local::new(name, clock));
+    let local = Arc::new(Local::new(name, opened.clock));
+    let mut stored = StorageHelper::new(&mut opened.log, &mut opened.machine);
+    let membership = stored.get_membership().await;
+    let membership = membership.map_err(|error| StartError::Consensus(error.to_string()))?;
+    if let Some(cluster_id) = cluster_id(membership.effective().membership()) {
+        local.enter(cluster_id);
+    }
     let links = Arc::new(Links::new(Arc::clone(&hooks.transport)));
     let connections = Connections {
         local: Arc::clone(&local),
         links: Arc::clone(&links),
     };
-    let tuning = raft::config::config(&config.tuning)
-        .map_err(|error| StartError::Tuning(error.to_string()))?;
-    let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log.clone(), machine)
+    let log = opened.log.clone();
+    let node_id = config.node_id.0;
+    let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log, opened.machine)
         .await
         .map_err(|error| StartError::Consensus(error.to_string()))?;
     let (barrier, rounds) = ReadBarrier::new();
@@ -141,9 +179,9 @@ async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRoun
         links,
         tuning: config.tuning.clone(),
         raft,
-        log,
-        store,
-        outlets,
+        log: opened.log,
+        store: opened.store,
+        outlets: opened.outlets,
         queue: Arc::new(Queue::new(QueueBounds {
             intake_max: config.tuning.intake_max,
             progress_max: config.tuning.progress_max,
@@ -158,7 +196,7 @@ async fn assemble(config: &Config, hooks: &Hooks) -> Result<(Arc<Core>, ReadRoun
         is_admitted: AtomicBool::new(false),
         installing: Mutex::new(()),
         shutdown: CancellationToken::new(),
-        _lock: lock,
+        _lock: opened.lock,
     };
     Ok((Arc::new(core), rounds))
 }
@@ -171,6 +209,7 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
         clock: Arc::clone(&core.local.clock),
         offers: Arc::clone(&hooks.offers),
         membership: core.outlets.membership.subscribe(),
+        leadership: core.leadership.subscribe(),
         counters: Arc::clone(&core.batch_counters),
         entries_in_flight: core.tuning.entries_in_flight.max(1),
     };

@@ -9,6 +9,7 @@ use crate::hooks::Hooks;
 use crate::membership::voters;
 use crate::opening;
 use crate::read::ReadError;
+use crate::running::Running;
 use crate::start::StartError;
 use crate::state::feed::Subscription;
 use crate::state::rows;
@@ -45,26 +46,12 @@ pub struct Config {
 /// One member's part of one cluster; clones share it. It has no global state, so a process may have
 /// several (design rule 15).
 ///
-/// Its data directory is free again once [`Replica::shutdown`] has returned and every clone is gone.
+/// Dropping the last clone closes the stores before it returns, which takes a moment: the data
+/// directory is then free, and the process may exit. Call [`Replica::shutdown`] before, where there
+/// is time for it.
 #[derive(Clone)]
 pub struct Replica {
     running: Arc<Running>,
-}
-
-/// A running replica and the threads that it runs on.
-pub(crate) struct Running {
-    pub(crate) core: Arc<Core>,
-    pub(crate) runtime: Option<tokio::runtime::Runtime>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.core.shutdown.cancel();
-        if let Some(runtime) = self.runtime.take() {
-            // Not a plain drop: that would wait, which an async caller must not.
-            runtime.shutdown_background();
-        }
-    }
 }
 
 /// How much was done since the start.
@@ -237,9 +224,11 @@ impl Replica {
         (log_id.map_or(0, |log_id| log_id.index()), digest)
     }
 
-    /// Ends the replica in order; later calls answer that it has ended.
+    /// Ends the replica in order: a leader hands over first, so that nobody waits for an election.
+    /// Later calls answer that it has ended.
     pub async fn shutdown(&self) {
         let core = self.core();
+        core.hand_over().await;
         core.shutdown.cancel();
         if let Err(error) = core.raft.shutdown().await {
             tracing::warn!(%error, "consensus did not end in order");
@@ -254,6 +243,6 @@ impl Replica {
     }
 
     fn core(&self) -> &Core {
-        &self.running.core
+        self.running.core()
     }
 }

@@ -128,7 +128,8 @@ impl Core {
             Ok(Ok(Answer::Done(replied))) => Attempt::Done(replied),
             Ok(Ok(Answer::NotLeader)) => Attempt::NotLeader,
             Ok(Ok(Answer::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
-            Err(_) if ticket.withdraw() => Attempt::Failed(overloaded),
+            Err(_) if ticket.withdraw() && self.is_leading() => Attempt::Failed(overloaded),
+            Err(_) if ticket.is_withdrawn() => Attempt::NotLeader,
             Err(_) => Attempt::Failed(SubmitError::Unknown),
         }
     }

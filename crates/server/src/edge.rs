@@ -151,7 +151,7 @@ mod tests {
         let _all = edge
             .room
             .clone()
-            .acquire_many_owned(REQUESTS_MAX as u32)
+            .acquire_many_owned(u32::try_from(REQUESTS_MAX).unwrap())
             .await
             .unwrap();
         let response = call(&edge).await;

@@ -1,9 +1,12 @@
 //! A Flotilla node: the composition root, and the only crate that knows both the wire and the engine.
 //!
-//! A request goes one way: [`services`](self) check it ([`request`]) and turn it into a command or a
-//! read; the `gateway` submits the command to the replica or reads the applied state; `convert` turns
-//! what comes back into messages, and `errors` whatever went wrong into a status. Beside it live the
-//! `workers` with their open polls, the leader's `drivers`, and the `embedded` WASM workers.
+//! A request goes one way. `edge` counts it and names the leader in its reply; a service checks it
+//! with `request` and makes it a command or a read; `gateway` submits the command to the replica or
+//! reads what is applied; `convert` makes what comes back a message, and `errors` whatever went wrong
+//! a status. `watch` wakes those who wait for something to be applied.
+//!
+//! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
+//! workers that run WASM actions.
 
 mod config;
 mod context;

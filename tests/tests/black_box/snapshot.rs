@@ -3,8 +3,10 @@
 use crate::files::fixture;
 use flotilla_tests::{Cluster, PATIENCE, wait_until};
 use serde_json::json;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 
-/// So small that a few runs are too much for the log.
+/// So small that a few runs are too much for the log, even while a member still needs it.
 const FLAGS: [&str; 2] = ["--snapshot-log-bytes=65536", "--log-bytes-max=262144"];
 /// The size of each run's input. In bytes.
 const INPUT_BYTES: usize = 32 << 10;
@@ -16,51 +18,91 @@ fn a_follower_that_missed_a_purge_catches_up_by_snapshot_and_then_leads() {
     let _ = flo.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
     let first = flo.text(&["workflow", "start", "parked", r#"{"first":true}"#]);
     let laggard = cluster.followers()[0];
-    let missing_from = cluster.agreement().index;
     cluster.kill(laggard);
+    let before = states(&cluster, laggard);
 
-    // Until the leader no longer has in its log what the laggard needs.
-    let input = json!({"text": "x".repeat(INPUT_BYTES)}).to_string();
-    let file = format!("@{}", cluster.scratch().write("input.json", input));
-    for _ in 0..24 {
-        let _ = flo.text(&["workflow", "start", "parked", &file]);
-    }
-    let leader = cluster.leader();
-    let snapshot = wait_until("a snapshot of what the laggard misses", PATIENCE, || {
-        let status = cluster.node(leader).status()?;
-        let snapshot = status.node(leader).snapshot_index;
-        match snapshot.filter(|&index| index > missing_from + 8) {
-            Some(index) => Ok(index),
-            None => Err(format!("the leader says {status:?}")),
-        }
-    });
-
+    let runs = outgrow_log(&cluster);
+    let snapshot = snapshot_index(&cluster, cluster.leader());
     cluster.restart(laggard);
-    wait_until("the laggard to have the snapshot", PATIENCE, || {
+    wait_until("the laggard to catch up", PATIENCE, || {
         let status = cluster.node(laggard).status()?;
         let own = status.node(laggard);
-        match own.snapshot_index >= Some(snapshot) && own.applied_index >= snapshot {
+        match Some(own.applied_index) >= snapshot {
             true => Ok(()),
             false => Err(format!("it says {own:?}")),
         }
     });
+    assert_ne!(states(&cluster, laggard), before, "the log was replayed");
     cluster.await_health();
     let _ = cluster.agreement();
 
-    // Only a node that has everything may lead, so the others are stopped in turn until it does.
-    while cluster.leader() != laggard {
+    make_leader(&mut cluster, laggard);
+    let flo = cluster.flo_at(laggard);
+    let run = flo.json(&["workflow", "status", &first]);
+    assert_eq!(run["input"], json!({"first": true}), "{run}");
+    let _ = flo.text(&["workflow", "signal", &first, "--type", "go"]);
+    let _ = flo.text(&["workflow", "history", &first, "--follow"]);
+    let rows = flo.json(&["workflow", "runs", "--limit", "1000"]);
+    assert_eq!(rows["items"].as_array().map(Vec::len), Some(1 + runs));
+    let _ = cluster.agreement();
+}
+
+/// Starts runs until the leader has purged what it had in its log, and returns how many.
+///
+/// A snapshot and the purge behind it are steps of one round of upkeep, so that the third new
+/// snapshot comes after a purge behind the first.
+fn outgrow_log(cluster: &Cluster) -> usize {
+    let input = json!({"text": "x".repeat(INPUT_BYTES)}).to_string();
+    let file = format!("@{}", cluster.scratch().write("input.json", input));
+    let flo = cluster.flo();
+    let mut runs = 0;
+    let mut start = || {
+        let _ = flo.text(&["workflow", "start", "parked", &file]);
+        runs += 1;
+    };
+    for _ in 0..16 {
+        start();
+    }
+    let leader = cluster.leader();
+    let mut snapshots = BTreeSet::from([snapshot_index(cluster, leader)]);
+    wait_until("three new snapshots", PATIENCE, || {
+        start();
+        snapshots.insert(snapshot_index(cluster, leader));
+        match snapshots.len() > 3 {
+            true => Ok(()),
+            false => Err(format!("there are {snapshots:?}")),
+        }
+    });
+    runs
+}
+
+/// Kills whoever leads until this node does.
+fn make_leader(cluster: &mut Cluster, node: u64) {
+    wait_until("the laggard to lead", PATIENCE, || {
         let leader = cluster.leader();
+        if leader == node {
+            return Ok(());
+        }
         cluster.kill(leader);
         let _ = cluster.leader();
         cluster.restart(leader);
         cluster.await_health();
-    }
-    let at_laggard = cluster.flo_at(laggard);
-    let run = at_laggard.json(&["workflow", "status", &first]);
-    assert_eq!(run["input"], json!({"first": true}), "{run}");
-    let _ = at_laggard.text(&["workflow", "signal", &first, "--type", "go"]);
-    let _ = at_laggard.text(&["workflow", "history", &first, "--follow"]);
-    let runs = at_laggard.json(&["workflow", "runs", "--workflow", "parked"]);
-    assert_eq!(runs["items"].as_array().map(Vec::len), Some(25), "{runs}");
-    let _ = cluster.agreement();
+        Err(format!("node {leader} led"))
+    });
+}
+
+fn snapshot_index(cluster: &Cluster, id: u64) -> Option<u64> {
+    let status = cluster.node(id).status().expect("a node that runs");
+    status.node(id).snapshot_index
+}
+
+/// The folders of a node's state: one that was installed has another name than the one before.
+fn states(cluster: &Cluster, id: u64) -> BTreeSet<OsString> {
+    let folder = cluster.node(id).data_dir().join("state");
+    let entries = folder.read_dir().expect("a node has a state");
+    let paths = entries.map(|entry| entry.expect("an entry of a folder").path());
+    let folders = paths.filter(|path| path.is_dir());
+    folders
+        .filter_map(|path| path.file_name().map(OsString::from))
+        .collect()
 }

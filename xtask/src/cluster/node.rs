@@ -10,6 +10,9 @@ use super::ports::{Ports, address};
 use crate::flo;
 use crate::process::Process;
 
+/// What a reader of the logs' ends wants to see: not every message of the consensus library.
+const LOG_FILTER: &str = "info,openraft=warn";
+
 /// A node that can be killed and started again.
 pub(super) struct Node {
     id: NodeId,
@@ -78,6 +81,7 @@ pub(super) fn server(binary: &Path, id: NodeId, ports: Ports) -> Command {
     let mut command = flo::command(binary);
     command
         .args(["server", "--config", &configuration_path(id)])
+        .args(["--log", LOG_FILTER])
         .args(["--listen", &address(ports.client)])
         .args(["--peer-listen", &address(ports.peer)])
         .args(["--http-listen", &address(ports.http)]);

@@ -96,6 +96,9 @@ fn detail(object: &Value, step: &str) -> Result<String> {
     }
     let detail = if detail == step { "" } else { detail };
     Ok(match object["attempt"].as_u64() {
+        Some(attempt) if object["due_at_ms"].is_u64() => {
+            format!("{detail}; attempt {attempt} will follow")
+        }
         Some(attempt) if attempt > 1 => format!("{detail} (attempt {attempt})"),
         _ => detail.to_owned(),
     })
@@ -108,13 +111,23 @@ mod tests {
     use super::*;
 
     fn chronicle() -> Chronicle {
-        let event = |at_ms: u64, node_id: u64, name: &str, step: &str, detail: &str| json!({"at_ms": at_ms, "node_id": node_id, "type": name, "step": step, "detail": detail});
+        let event = |at_ms: u64, node_id: u64, name: &str, step: &str, detail: &str| {
+            let mut event = json!({"at_ms": at_ms, "node_id": node_id});
+            event["type"] = name.into();
+            event["step"] = step.into();
+            event["detail"] = detail.into();
+            event
+        };
         let mut left = event(1_950, 3, "step_completed", "charge", "charge");
         left["outcome"] = "success".into();
         let mut tried = event(1_300, 2, "action_started", "charge", "till");
         tried["attempt"] = 2.into();
+        let mut failed = event(1_200, 2, "action_retry_scheduled", "charge", "no answer");
+        failed["attempt"] = 2.into();
+        failed["due_at_ms"] = 1_300.into();
         let events = [
             event(1_000, 2, "workflow_started", "", ""),
+            failed,
             tried,
             left,
             event(1_950, 3, "workflow_completed", "", "flo.Completed"),
@@ -127,12 +140,13 @@ mod tests {
         assert_eq!(
             chronicle().table().render(),
             [
-                " MS  LEADER  EVENT               STEP",
+                " MS  LEADER  EVENT                   STEP",
                 "  0  node 2  workflow_started",
-                "300  node 2  action_started      charge  till (attempt 2)",
-                "------------- node 2 is dead, node 3 leads --------------",
-                "950  node 3  step_completed      charge  success",
-                "950  node 3  workflow_completed          flo.Completed",
+                "200  node 2  action_retry_scheduled  charge  no answer; attempt 2 will follow",
+                "300  node 2  action_started          charge  till (attempt 2)",
+                "----------------------- node 2 is dead, node 3 leads ------------------------",
+                "950  node 3  step_completed          charge  success",
+                "950  node 3  workflow_completed              flo.Completed",
             ]
         );
     }

@@ -9,7 +9,7 @@ use super::chronicle::Chronicle;
 use super::order::{ORDER_PROCESSING, PROCESS_ORDER};
 use super::order_book::{OrderBook, Taken};
 use crate::client::Client;
-use crate::stages::{say, show_duration};
+use crate::stages::{say, show_ms};
 use crate::table::Table;
 
 /// Every run with its history.
@@ -55,20 +55,29 @@ impl<'a> Finale<'a> {
         let survivors = self.runs.iter().filter(|(_, it)| it.leaders().len() > 1);
         let mut summary = Table::default();
         let mut line = |name: &str, text: String| summary.add([name.to_owned(), text]);
+        // None was lost, for every order's run has ended as completed before this is told.
         line("runs", format!("{runs} started, {runs} completed, 0 lost"));
-        line("open at the kill", format!("{}", crash.open_runs_count));
-        line("led by both leaders", format!("{}", survivors.count()));
-        line("orders charged", format!("{}, each once", receipts.len()));
         let Crash {
-            dead, successor, ..
+            dead,
+            successor,
+            open_runs_count,
+            gap,
         } = crash;
-        let leaders = format!("node {dead}, then node {}", successor.node_id);
-        line("leader", leaders);
-        let gap = show_duration(crash.gap);
+        let went_on = format!(
+            "of which {} went on under the next leader",
+            survivors.count()
+        );
+        line("open at the kill", format!("{open_runs_count}, {went_on}"));
+        line(
+            "leader",
+            format!("node {dead} before, node {} after", successor.node_id),
+        );
+        let gap = show_ms(*gap);
         line(
             "without a leader",
             format!("{gap}, as a client that retries saw it"),
         );
+        line("orders charged", format!("{}, each once", receipts.len()));
         println!();
         for line in summary.render() {
             say(line);

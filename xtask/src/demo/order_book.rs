@@ -1,6 +1,6 @@
 //! The orders that were taken, and the runs that they became.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::cluster::{Cluster, NodeId};
 use crate::interrupt::Interrupt;
 use crate::patience::wait_for;
-use crate::stages::say;
+use crate::stages::{say, show_ms};
 
 /// How long runs may take that need seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl OrderBook {
                 let step = current_step(&client, run_id)?;
                 Ok((step["waiting_for"] == "signal").then_some(()))
             })?;
-            say(format!("{run_id} waits for the signal `approval`"));
+            say(format!("{run_id:<8}  waits for the signal `approval`"));
         }
         Ok(())
     }
@@ -77,13 +77,24 @@ impl OrderBook {
         Ok(())
     }
 
-    /// Takes an order while the leader is dead: the call returns once another node leads.
-    pub(super) fn take_order_of_gap(&mut self, cluster: &Cluster, dead: NodeId) -> Result<String> {
+    /// Takes an order while nobody leads: the call returns once somebody does.
+    ///
+    /// # Errors
+    /// If the start is refused.
+    pub(super) fn take_order_of_gap(
+        &mut self,
+        cluster: &Cluster,
+        (dead, killed_at): (NodeId, Instant),
+    ) -> Result<Duration> {
         let client = cluster.client_of(|node_id| node_id != dead);
         let started = start(&client, &OF_GAP)?;
-        let run_id = started.run_id.clone();
+        let gap = killed_at.elapsed();
+        let (run_id, time) = (&started.run_id, show_ms(gap));
+        say(format!(
+            "{run_id:<8}  {OF_GAP}, acknowledged {time} after the kill"
+        ));
         self.note(OF_GAP, started)?;
-        Ok(run_id)
+        Ok(gap)
     }
 
     /// Takes the late orders through the nodes that live.
@@ -103,7 +114,7 @@ impl OrderBook {
             let payload = r#"{"decision":"approved","by":"Ada"}"#;
             let call = ["workflow", "signal", run_id, payload];
             client.object(&[&call[..], &["--type", "approval", "--id", &id]].concat())?;
-            say(format!("{run_id} approved, order {}", order.id));
+            say(format!("{run_id:<8}  order {} approved", order.id));
         }
         Ok(())
     }

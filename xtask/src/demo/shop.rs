@@ -16,6 +16,7 @@ use crate::patience::wait_for;
 use crate::process::{self, Process};
 use crate::sandbox::Sandbox;
 use crate::stages::say;
+use crate::table::Table;
 
 /// How long a worker may take to get ready.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -30,6 +31,8 @@ const WORKERS: [(&str, &[&str]); 2] = [
     ("till", &["charge-payment"]),
 ];
 
+const WORKFLOWS: [&str; 2] = [PROCESS_ORDER, ORDER_PROCESSING];
+
 /// How long the bank takes: long enough to kill a leader in the meantime.
 const CHARGE_SECONDS: &str = "3";
 
@@ -41,14 +44,16 @@ pub(super) struct Shop {
 
 impl Shop {
     /// Registers the actions, starts the workers and creates the workflows.
+    ///
+    /// # Errors
+    /// If one of them is refused, or a worker does not get ready.
     pub(super) fn open(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Self> {
         let client = cluster.client();
         for action in MODULE_ACTIONS {
             client.object(&["action", "register", action, "--wasm", MODULE])?;
-            say(format!("action {action}: {MODULE}, run by the nodes"));
         }
         let receipts = sandbox.folder().join("receipts");
-        fs::create_dir(&receipts)?;
+        fs::create_dir(&receipts).context("expected a folder for receipts")?;
         let mut workers = Vec::new();
         for (name, actions) in WORKERS {
             let mut command = flo::command(binary);
@@ -58,17 +63,14 @@ impl Shop {
                 .env("RECEIPTS", &receipts)
                 .env("CHARGE_SECONDS", CHARGE_SECONDS);
             for action in actions {
-                let script = format!("examples/actions/{action}.sh");
-                command.args(["--action", &format!("{action}=sh {script}")]);
-                say(format!("action {action}: {script}, run by worker {name}"));
+                command.args(["--action", &format!("{action}=sh {}", script(action))]);
             }
             workers.push(start_worker(name, command, sandbox)?);
         }
-        for workflow in [PROCESS_ORDER, ORDER_PROCESSING] {
-            let file = format!("examples/workflows/{workflow}.yaml");
-            client.object(&["workflow", "create", "--file", &file])?;
-            say(format!("workflow {workflow}: {file}"));
+        for workflow in WORKFLOWS {
+            client.object(&["workflow", "create", "--file", &source(workflow)])?;
         }
+        inventory().render().iter().for_each(say);
         Ok(Self { workers, receipts })
     }
 
@@ -89,6 +91,39 @@ impl Shop {
     pub(super) fn close(mut self, interrupt: &Interrupt) -> Result<()> {
         process::stop_all(&mut self.workers, interrupt)
     }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        // All at once, so that they need not be waited for one after the other.
+        self.workers.iter_mut().for_each(Process::ask_to_stop);
+    }
+}
+
+fn script(action: &str) -> String {
+    format!("examples/actions/{action}.sh")
+}
+
+fn source(workflow: &str) -> String {
+    format!("examples/workflows/{workflow}.yaml")
+}
+
+/// What there is, where it is, and who does it.
+fn inventory() -> Table {
+    let mut table = Table::default();
+    for action in MODULE_ACTIONS {
+        table.add(["action", action, MODULE, "by any node"]);
+    }
+    for (name, actions) in WORKERS {
+        for action in actions {
+            let worker = format!("by worker {name}");
+            table.add(["action", action, &script(action), &worker]);
+        }
+    }
+    for workflow in WORKFLOWS {
+        table.add(["workflow", workflow, &source(workflow)]);
+    }
+    table
 }
 
 fn start_worker(name: &str, mut command: Command, sandbox: &Sandbox) -> Result<Process> {
@@ -113,10 +148,9 @@ mod tests {
     #[test]
     fn everything_that_is_registered_is_there() {
         let scripts = WORKERS.iter().flat_map(|(_, actions)| *actions);
-        let scripts = scripts.map(|action| format!("examples/actions/{action}.sh"));
-        let workflows = [PROCESS_ORDER, ORDER_PROCESSING].into_iter();
-        let workflows = workflows.map(|name| format!("examples/workflows/{name}.yaml"));
-        for file in scripts.chain(workflows).chain([MODULE.to_owned()]) {
+        let scripts = scripts.map(|action| script(action));
+        let sources = WORKFLOWS.into_iter().map(source);
+        for file in scripts.chain(sources).chain([MODULE.to_owned()]) {
             assert!(project::root().join(&file).is_file(), "{file}");
         }
     }

@@ -22,7 +22,7 @@ use crate::flo;
 use crate::interrupt::Interrupt;
 use crate::process::{self, Process};
 use crate::sandbox::Sandbox;
-use crate::stages::{say, show_duration};
+use crate::stages::{say, show_ms};
 
 /// A trial that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,13 +58,13 @@ pub(super) fn measure(
     let mut times = Vec::new();
     for trial in 1..=trials {
         let time = kill_leader(cluster, trial, &sandbox.interrupt)?;
-        say(format!("trial {trial:>2}: {}", show_duration(time)));
+        say(format!("trial {trial:>2}: {}", show_ms(time)));
         times.push(time);
     }
     process::stop_all([&mut worker], &sandbox.interrupt)?;
     let quantiles = Quantiles::new(times)?;
     let line = |name: &str, percent| {
-        let time = show_duration(quantiles.percentile(percent));
+        let time = show_ms(quantiles.percentile(percent));
         format!("{name:<7} {time}")
     };
     Ok(vec![

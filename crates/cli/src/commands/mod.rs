@@ -11,10 +11,10 @@ mod switch;
 mod worker;
 mod workflow;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Globals};
 use crate::failure::Failure;
+use crate::logging;
 use crate::session::Session;
-use crate::{arguments::Globals, logging};
 use clap::Subcommand;
 
 /// What to do.
@@ -57,9 +57,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
     let default = match command {
-        // openraft tells every step of its own at `info`.
+        // openraft tells at `info` what it does several times a second.
         Command::Server(_) => "info,openraft=warn",
-        // Several nodes at a terminal: their everyday messages would bury the endpoints.
+        // Nodes of one process that wait for each other are no news to the person who starts them.
+        Command::Dev(_) => "warn,openraft=error",
         _ => "warn",
     };
     logging::start(globals.log.as_deref().unwrap_or(default))

@@ -51,8 +51,25 @@ impl EventView {
             &self.node_id.to_string(),
             &self.event_type,
             &self.step,
-            &self.detail,
+            &self.remarks(),
         ])
+    }
+
+    /// The detail, and the attributes that fit on a line.
+    fn remarks(&self) -> String {
+        let attributes = self
+            .attributes
+            .iter()
+            .filter_map(|(name, value)| match value {
+                Value::String(text) => Some(format!("{name}={text}")),
+                Value::Number(number) => Some(format!("{name}={number}")),
+                Value::Bool(flag) => Some(format!("{name}={flag}")),
+                Value::Null | Value::Array(_) | Value::Object(_) => None,
+            });
+        let words: Vec<String> = std::iter::once(self.detail.clone())
+            .chain(attributes)
+            .collect();
+        words.join(" ")
     }
 }
 
@@ -112,10 +129,13 @@ mod tests {
 
     #[test]
     fn events_stand_below_their_headings() {
-        let text = format!("{}\n{}", EventView::headings(), event().line());
-        expect![[r#"
-             SEQ  TIME                         INDEX  NODE  TYPE                  STEP              DETAIL
-               4  1970-01-01T00:00:01.000Z       812     3  action_started        charge            charge"#]]
-        .assert_eq(&text);
+        assert_eq!(
+            EventView::headings(),
+            " SEQ  TIME                         INDEX  NODE  TYPE                  STEP              DETAIL"
+        );
+        assert_eq!(
+            event().line(),
+            "   4  1970-01-01T00:00:01.000Z       812     3  action_started        charge            charge attempt=2 worker=w-1"
+        );
     }
 }

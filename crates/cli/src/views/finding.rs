@@ -29,8 +29,8 @@ impl FindingView {
             ..
         } = self;
         let mut text = format!("{severity}[{code}]: {message}\n");
+        let margin = " ".repeat(self.line.to_string().len());
         if self.line > 0 {
-            let margin = " ".repeat(self.line.to_string().len());
             let lead = usize::try_from(self.column.saturating_sub(1)).unwrap_or_default();
             let Self {
                 file,
@@ -40,11 +40,11 @@ impl FindingView {
                 ..
             } = self;
             text.push_str(&format!("{margin}--> {file}:{line}:{column}\n"));
-            text.push_str(&format!("{line} | {source_line}\n"));
+            text.push_str(&format!("{margin} |\n{line} | {source_line}\n"));
             text.push_str(&format!("{margin} | {}^\n", blanks(source_line, lead)));
         }
         if let Some(hint) = &self.hint {
-            text.push_str(&format!("  = hint: {hint}\n"));
+            text.push_str(&format!("{margin} = hint: {hint}\n"));
         }
         text
     }
@@ -94,6 +94,7 @@ mod tests {
         expect![[r#"
             warning[E507]: action "charge" is not registered yet
              --> order.yaml:6:8
+              |
             6 |   run: "@actions/charge"
               |        ^
               = hint: flo action register charge

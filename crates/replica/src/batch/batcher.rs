@@ -2,6 +2,7 @@
 
 use crate::batch::queue::{Answer, Queue, Submission};
 use crate::clock::StampClock;
+use crate::cluster::leadership::Leadership;
 use crate::hooks::OfferSource;
 use crate::membership::{StoredMembership, voters};
 use crate::proposal::{Commands, Proposal};
@@ -30,6 +31,7 @@ pub(crate) struct Batcher {
     pub(crate) clock: Arc<StampClock>,
     pub(crate) offers: Arc<dyn OfferSource>,
     pub(crate) membership: watch::Receiver<Arc<StoredMembership>>,
+    pub(crate) leadership: watch::Receiver<Leadership>,
     pub(crate) counters: Arc<BatchCounters>,
     pub(crate) entries_in_flight: usize,
 }
@@ -39,16 +41,21 @@ type Senders = Vec<oneshot::Sender<Answer>>;
 
 impl Batcher {
     /// Runs until it is dropped.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         let in_flight = Arc::new(Semaphore::new(self.entries_in_flight));
         loop {
-            // In this order: while no entry may start, more commands gather for the next one.
-            let permit = Arc::clone(&in_flight).acquire_owned().await;
-            let permit = permit.expect("the semaphore is never closed");
             self.queue.wait().await;
+            // While no entry may start, more commands gather for the next one. A leader that was
+            // replaced may wait for long: its entries end only once it hears from the new one.
+            let permit = tokio::select! {
+                permit = Arc::clone(&in_flight).acquire_owned() => permit.ok(),
+                _ = self.leadership.wait_for(|leadership| !leadership.is_self) => None,
+            };
             let taken = self.queue.take_entry();
-            if !taken.is_empty() {
-                self.propose(taken, permit).await;
+            match permit {
+                Some(permit) if !taken.is_empty() => self.propose(taken, permit).await,
+                Some(_) => {}
+                None => refuse(taken.into_iter().map(|submission| submission.answer)),
             }
         }
     }
@@ -102,7 +109,7 @@ impl Batcher {
     }
 }
 
-fn refuse(senders: Senders) {
+fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<Answer>>) {
     for sender in senders {
         // A caller that went away no longer wants to know.
         drop(sender.send(Answer::NotLeader));

@@ -40,6 +40,11 @@ impl Ticket {
         self.change(WITHDRAWN)
     }
 
+    /// Whether the submission was given up.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.0.load(Ordering::Acquire) == WITHDRAWN
+    }
+
     fn take(&self) -> bool {
         self.change(TAKEN)
     }

@@ -6,13 +6,11 @@
 //! if no peer knows a cluster at all. The lowest id founds.
 
 use crate::core::Core;
-use crate::membership::{Member, cluster_id};
+use crate::membership::Member;
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
-use openraft::async_runtime::watch::WatchReceiver;
-use openraft::errors::{InitializeError, RaftError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -58,28 +56,21 @@ pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, S
     if let Formation::Found { .. } = formation {
         check_ids(&answers)?;
     }
-    let own_cluster = {
-        let metrics = core.raft.server_metrics();
-        let membership = metrics.borrow_watched().membership_config.clone();
-        cluster_id(membership.membership())
-    };
-    if !core.log.is_pristine() {
-        check_cluster(own_cluster.as_deref(), &answers)?;
-        if let Some(own) = own_cluster {
-            settle(core, own);
-        }
+    if let Some(own) = core.local.cluster_id() {
+        check_cluster(own, &answers)?;
         core.admit();
         return Ok(Round::Settled);
     }
-    if let Some(known) = answers
+    let known = answers
         .iter()
-        .find(|answer| !answer.found.cluster_id.is_empty())
-    {
-        return enter(core, formation, &known.found);
-    }
-    match formation {
-        Formation::Found { peers } => found(core, peers, &answers).await,
-        Formation::Join { .. } => Ok(Round::Waiting),
+        .find(|answer| !answer.found.cluster_id.is_empty());
+    match (known, formation) {
+        (Some(known), _) => enter(core, formation, &known.found),
+        // A node that has voted founds nothing: it waits for the founder that it voted for.
+        (None, Formation::Found { peers }) if core.log.is_pristine() => {
+            found(core, peers, &answers).await
+        }
+        (None, _) => Ok(Round::Waiting),
     }
 }
 
@@ -137,8 +128,7 @@ fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
     Ok(())
 }
 
-fn check_cluster(own: Option<&str>, answers: &[Answered]) -> Result<(), StartError> {
-    let Some(own) = own else { return Ok(()) };
+fn check_cluster(own: &str, answers: &[Answered]) -> Result<(), StartError> {
     for Answered { address, found, .. } in answers {
         if !found.cluster_id.is_empty() && found.cluster_id != own {
             return Err(StartError::OtherCluster {
@@ -175,7 +165,7 @@ fn enter(core: &Core, formation: &Formation, known: &ProbeResponse) -> Result<Ro
         }
         (None, Formation::Join { .. }) => {}
     }
-    settle(core, cluster_id);
+    core.local.enter(cluster_id);
     core.admit();
     Ok(Round::Settled)
 }
@@ -215,18 +205,9 @@ async fn found(
             (node_id, member)
         })
         .collect();
+    core.local.enter(cluster_id);
     core.admit();
-    match core.raft.initialize(members).await {
-        // Not allowed: an earlier round did it.
-        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {
-            settle(core, cluster_id);
-            Ok(Round::Settled)
-        }
-        Err(error) => Err(StartError::Founding(error.to_string())),
-    }
-}
-
-fn settle(core: &Core, cluster_id: String) {
-    // Set before only if a crash came between; the value is then the same.
-    drop(core.local.cluster_id.set(cluster_id));
+    let founded = core.raft.initialize(members).await;
+    founded.map_err(|error| StartError::Founding(error.to_string()))?;
+    Ok(Round::Settled)
 }

@@ -1,13 +1,18 @@
 //! Who leads, as this node knows.
 
-use crate::membership::{StoredMembership, term_of};
+use crate::core::Core;
+use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
 use crate::raft::types::{ConsensusHandle, TypeConfig};
 use crate::state::rows::Progress;
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// A successor that does not take over within this time will not.
+const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Who leads, as this node knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +36,47 @@ pub struct Leader {
     pub client_address: String,
     /// Where peers reach it.
     pub peer_address: String,
+}
+
+impl Core {
+    /// If this node leads, lets the follower that has most of the log take over, if it does so soon.
+    pub(crate) async fn hand_over(&self) {
+        if !self.leadership.borrow().is_self {
+            return;
+        }
+        let Some(successor) = self.successor() else {
+            return;
+        };
+        if self
+            .raft
+            .trigger()
+            .transfer_leader(successor)
+            .await
+            .is_err()
+        {
+            return;
+        }
+        let mut leadership = self.leadership.subscribe();
+        let handed_over = leadership.wait_for(|leadership| !leadership.is_self);
+        if tokio::time::timeout(HAND_OVER_TIMEOUT, handed_over)
+            .await
+            .is_err()
+        {
+            tracing::info!(successor, "the leadership was not taken over");
+        }
+    }
+
+    /// The voter that follows most closely.
+    fn successor(&self) -> Option<u64> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let voters = voters(metrics.membership_config.membership());
+        let followers = metrics.replication.as_ref()?.iter();
+        followers
+            .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
+            .max_by_key(|(_, matched)| **matched)
+            .map(|(node_id, _)| *node_id)
+    }
 }
 
 /// Keeps `leadership` true until openraft ends.

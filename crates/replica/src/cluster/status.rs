@@ -7,7 +7,6 @@ use crate::network::protocol::{StatusRequest, StatusResponse};
 use flotilla_engine::NodeId;
 use futures::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
-use openraft::metrics::RaftMetrics;
 use openraft::{Instant, ServerState};
 use std::fmt;
 use std::sync::Arc;
@@ -208,7 +207,7 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
         client_address: core.local.client_address.clone(),
         role: role_of(metrics.state).name().to_owned(),
         term: metrics.current_term,
-        is_leading: is_leading(core, &metrics),
+        is_leading: core.is_leading(),
         last_log_index: metrics.last_log_index.unwrap_or(0),
         applied_index: progress.index().unwrap_or(0),
         snapshot_index: core.snapshot_index().unwrap_or(0),
@@ -218,17 +217,21 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
     }
 }
 
-/// Whether this node leads and a quorum has answered it lately.
-fn is_leading(core: &Core, metrics: &RaftMetrics<crate::raft::types::TypeConfig>) -> bool {
-    if metrics.state != ServerState::Leader {
-        return false;
+impl Core {
+    /// Whether this node leads and a quorum has answered it lately.
+    pub(crate) fn is_leading(&self) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if metrics.state != ServerState::Leader {
+            return false;
+        }
+        let is_alone = voters(metrics.membership_config.membership()).len() == 1;
+        let lease = self.tuning.election_max * 2;
+        is_alone
+            || metrics
+                .last_quorum_acked
+                .is_some_and(|acked| acked.elapsed() < lease)
     }
-    let is_alone = voters(metrics.membership_config.membership()).len() == 1;
-    let lease = core.tuning.election_max * 2;
-    is_alone
-        || metrics
-            .last_quorum_acked
-            .is_some_and(|acked| acked.elapsed() < lease)
 }
 
 fn role_of(state: ServerState) -> Role {

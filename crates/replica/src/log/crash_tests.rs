@@ -7,6 +7,7 @@ use crate::log::rocks::RocksLog;
 use crate::log::store::{LogOpenError, LogStore};
 use crate::log::vote::Vote;
 use crate::raft::types::{LogId, TypeConfig};
+use crate::threads::Threads;
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::type_config::TypeConfigExt;
 use openraft::type_config::alias::OneshotReceiverOf;
@@ -29,7 +30,12 @@ fn entry(term: u64, index: u64) -> LogEntry {
 }
 
 fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
-    LogStore::open(1, device, watch::channel(Some(u64::MAX)).1)
+    LogStore::open(
+        1,
+        device,
+        watch::channel(Some(u64::MAX)).1,
+        &Threads::default(),
+    )
 }
 
 type Flushed = OneshotReceiverOf<TypeConfig, io::Result<()>>;
@@ -120,7 +126,7 @@ async fn what_waits_is_made_durable_with_fewer_syncs_than_appends() {
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
-    let mut store = LogStore::open(1, device, receiver).unwrap();
+    let mut store = LogStore::open(1, device, receiver, &Threads::default()).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();

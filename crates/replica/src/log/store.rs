@@ -6,6 +6,7 @@ use crate::log::vote::{self, Vote};
 use crate::log::window::{Located, Window};
 use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
 use crate::raft::types::{LogId, TypeConfig};
+use crate::threads::Threads;
 use flotilla_engine::codec::DecodeError;
 use futures::Stream;
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -79,6 +80,7 @@ impl LogStore {
         node_id: u64,
         device: Arc<dyn LogDevice>,
         state_durable: watch::Receiver<Option<u64>>,
+        threads: &Threads,
     ) -> Result<Self, LogOpenError> {
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
@@ -87,7 +89,9 @@ impl LogStore {
             window: Arc::clone(&window),
             counters: Arc::clone(&counters),
         };
-        let jobs = writer.spawn(node_id).map_err(LogOpenError::Thread)?;
+        let jobs = writer
+            .spawn(node_id, threads)
+            .map_err(LogOpenError::Thread)?;
         Ok(Self {
             device,
             window,

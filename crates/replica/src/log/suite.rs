@@ -10,6 +10,7 @@ use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
 use crate::state::snapshot::SnapshotData;
 use crate::storage::{RocksStorage, Storage};
+use crate::threads::Threads;
 use futures::{Stream, StreamExt, stream};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::testing::log::{StoreBuilder, Suite};
@@ -90,16 +91,18 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, TempDir> for Builder {
         let store = RocksStorage
             .open_state(directory.path())
             .expect("an empty state");
+        let threads = Threads::default();
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
-        let log = LogStore::open(1, device, state_durable).expect("an empty log");
-        let machine = Machine::start(Applier {
+        let log = LogStore::open(1, device, state_durable, &threads).expect("an empty log");
+        let applier = Applier {
             node_id: 1,
             digest_interval: 1_024,
             store,
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
             outlets: Outlets::new(),
-        });
+        };
+        let machine = Machine::start(applier, &threads);
         Ok((directory, log, GapFilling(machine.expect("an empty state"))))
     }
 }

@@ -8,6 +8,7 @@
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
 use crate::raft::types::TypeConfig;
+use crate::threads::Threads;
 use openraft::storage::IOFlushed;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,11 +55,9 @@ impl Writer {
     ///
     /// # Errors
     /// [`io::Error`] when the system has no thread to give.
-    pub(crate) fn spawn(self, node_id: u64) -> io::Result<mpsc::Sender<Job>> {
+    pub(crate) fn spawn(self, node_id: u64, threads: &Threads) -> io::Result<mpsc::Sender<Job>> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        std::thread::Builder::new()
-            .name(format!("log-writer-{node_id}"))
-            .spawn(move || self.run(receiver))?;
+        threads.spawn(format!("log-writer-{node_id}"), move || self.run(receiver))?;
         Ok(sender)
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Local {
     pub(crate) version: String,
     pub(crate) clock: Arc<StampClock>,
     /// Set once, when the cluster is founded or found.
-    pub(crate) cluster_id: OnceLock<String>,
+    cluster_id: OnceLock<String>,
     /// Where clients reach the others, as they said last.
     client_addresses: Mutex<BTreeMap<u64, String>>,
 }
@@ -42,6 +42,23 @@ impl Local {
         }
     }
 
+    /// Takes part in this cluster from now on.
+    ///
+    /// # Panics
+    /// If it takes part in another: a directory belongs to one cluster for good.
+    pub(crate) fn enter(&self, cluster_id: String) {
+        let own = self.cluster_id.get_or_init(|| cluster_id.clone());
+        assert_eq!(
+            *own, cluster_id,
+            "a directory belongs to one cluster for good"
+        );
+    }
+
+    /// The cluster that this node takes part in.
+    pub(crate) fn cluster_id(&self) -> Option<&str> {
+        self.cluster_id.get().map(String::as_str)
+    }
+
     /// The head of a message to `target_id`.
     pub(crate) fn sender(&self, target_id: u64) -> Sender {
         Sender {
@@ -59,11 +76,15 @@ impl Local {
     /// [`PeerError::Refused`] when it is from another cluster or for another node.
     pub(crate) fn admit(&self, sender: Option<Sender>) -> Result<u64, PeerError> {
         let sender = sender.ok_or_else(|| PeerError::Refused("no sender".to_owned()))?;
-        if let Some(own) = self.cluster_id.get()
-            && !sender.cluster_id.is_empty()
-            && sender.cluster_id != *own
-        {
-            let text = format!("expected cluster {own}, but it is of {}", sender.cluster_id);
+        let own = self
+            .cluster_id
+            .get()
+            .ok_or_else(|| PeerError::Unreachable("it does not know its cluster yet".to_owned()))?;
+        if sender.cluster_id != *own {
+            let text = format!(
+                "expected cluster {own}, but it is of {:?}",
+                sender.cluster_id
+            );
             return Err(PeerError::Refused(text));
         }
         if sender.target_id != self.node_id {

@@ -14,6 +14,7 @@ use crate::state::feed::{AppliedBatch, Feed, Notice};
 use crate::state::rows::{self, Divergence, Progress, RowError};
 use crate::state::snapshot::SnapshotData;
 use crate::state::store::{SharedReader, StateStore};
+use crate::threads::Threads;
 use flotilla_engine::codec::DecodeError;
 use flotilla_engine::store::{StoreError, Writes};
 use flotilla_engine::{Effect, Engine, NodeId};
@@ -133,7 +134,7 @@ enum After {
 
 impl Applier {
     /// Opens the engine over the store and starts the thread; it ends with the returned sender.
-    pub(crate) fn spawn(self) -> Result<mpsc::Sender<Job>, ApplyError> {
+    pub(crate) fn spawn(self, threads: &Threads) -> Result<mpsc::Sender<Job>, ApplyError> {
         let reader = self.store.reader();
         let engine = Engine::open(reader.as_ref())?;
         let progress = rows::progress(reader.as_ref())?;
@@ -155,9 +156,9 @@ impl Applier {
             progress,
             failure: None,
         };
-        std::thread::Builder::new()
-            .name(format!("apply-{}", thread.applier.node_id))
-            .spawn(move || thread.run(receiver))
+        let name = format!("apply-{}", thread.applier.node_id);
+        threads
+            .spawn(name, move || thread.run(receiver))
             .map_err(|error| StoreError(Box::new(error)))?;
         Ok(sender)
     }

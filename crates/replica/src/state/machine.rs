@@ -7,6 +7,7 @@ use crate::state::applier::{Applier, ApplyError, Job, Outlets};
 use crate::state::rows;
 use crate::state::snapshot::{SnapshotData, meta_of};
 use crate::state::store::{SharedReader, StateStore};
+use crate::threads::Threads;
 use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{OptionalSend, RaftSnapshotBuilder};
@@ -30,10 +31,10 @@ impl Machine {
     ///
     /// # Errors
     /// [`ApplyError`] when the state cannot be read.
-    pub(crate) fn start(applier: Applier) -> Result<Self, ApplyError> {
+    pub(crate) fn start(applier: Applier, threads: &Threads) -> Result<Self, ApplyError> {
         let store = Arc::clone(&applier.store);
         let outlets = applier.outlets.clone();
-        let jobs = applier.spawn()?;
+        let jobs = applier.spawn(threads)?;
         Ok(Self {
             store,
             outlets,

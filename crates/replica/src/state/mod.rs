@@ -16,3 +16,6 @@ pub(crate) mod rocks;
 pub(crate) mod rows;
 pub(crate) mod snapshot;
 pub(crate) mod store;
+
+#[cfg(test)]
+mod rocks_tests;

@@ -3,7 +3,7 @@
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::tables::ActionKind;
 use flotilla_engine::{Body, Command, NodeId, RegisterAction, Rejection, Reply};
-use flotilla_replica::{Config, Formation, Hooks, Replica, StartError, SubmitError, Tuning};
+use flotilla_replica::{Config, Formation, Hooks, Replica, SubmitError, Tuning};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -16,28 +16,32 @@ pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// Nodes numbered from 1, each with a directory that outlives it.
 pub(crate) struct Cluster {
+    /// First, so that all are closed before their directories go.
+    replicas: BTreeMap<u64, Replica>,
     directory: TempDir,
     peers: BTreeMap<NodeId, String>,
     tuning: Tuning,
-    replicas: BTreeMap<u64, Replica>,
+    /// Keeps the address of a node that has not started from being given to others.
+    reserved: BTreeMap<u64, TcpListener>,
 }
 
 impl Cluster {
     /// A cluster of so many nodes, none of them started.
     pub(crate) fn new(nodes_count: u64, tuning: Tuning) -> Self {
-        let listeners: Vec<_> = (0..nodes_count)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        let listen = |id| (id, TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let reserved: BTreeMap<u64, _> = (1..=nodes_count).map(listen).collect();
+        let address = |listener: &TcpListener| listener.local_addr().expect("a bound address");
+        let peers = reserved
+            .iter()
+            .map(|(id, listener)| (NodeId(*id), address(listener).to_string()))
             .collect();
-        let peers = (1..)
-            .zip(&listeners)
-            .map(|(id, listener)| (NodeId(id), listener.local_addr().unwrap().to_string()))
-            .collect();
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().expect("a temporary directory");
         Self {
+            replicas: BTreeMap::new(),
             directory,
             peers,
             tuning,
-            replicas: BTreeMap::new(),
+            reserved,
         }
     }
 
@@ -57,7 +61,7 @@ impl Cluster {
 
     pub(crate) fn config(&self, id: u64) -> Config {
         let node_id = NodeId(id);
-        let peer_listen: SocketAddr = self.peers[&node_id].parse().unwrap();
+        let peer_listen: SocketAddr = self.peers[&node_id].parse().expect("an address");
         Config {
             node_id,
             formation: Formation::Found {
@@ -71,20 +75,21 @@ impl Cluster {
         }
     }
 
-    /// Starts a node, waiting for what an earlier life of it still holds.
+    /// Starts a node.
     pub(crate) async fn start(&mut self, id: u64) {
         self.start_with(id, Hooks::default()).await;
     }
 
     /// Starts a node in a world of its own.
     pub(crate) async fn start_with(&mut self, id: u64, hooks: Hooks) {
-        let replica = start_when_free(|| self.config(id), &hooks).await.unwrap();
-        self.replicas.insert(id, replica);
+        self.reserved.remove(&id);
+        let started = Replica::start(self.config(id), hooks).await;
+        self.replicas.insert(id, started.expect("the node starts"));
     }
 
     /// Ends a node in order.
     pub(crate) async fn stop(&mut self, id: u64) {
-        let replica = self.replicas.remove(&id).unwrap();
+        let replica = self.replicas.remove(&id).expect("a running node");
         replica.shutdown().await;
     }
 
@@ -158,33 +163,10 @@ impl Cluster {
     }
 }
 
-/// Starts a replica; a directory or address that is still in use is waited for.
-pub(crate) async fn start_when_free(
-    config: impl Fn() -> Config,
-    hooks: &Hooks,
-) -> Result<Replica, StartError> {
-    let give_up = Instant::now() + LONG;
-    loop {
-        match Replica::start(config(), hooks.clone()).await {
-            Err(
-                StartError::InUse(_)
-                | StartError::Listen { .. }
-                | StartError::Storage {
-                    error: flotilla_replica::StorageError::InUse,
-                    ..
-                },
-            ) if Instant::now() < give_up => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            result => return result,
-        }
-    }
-}
-
 /// A command that changes the state: registers an action under a name of its own.
 pub(crate) fn register(name: &str) -> Command {
     let body = Body::RegisterAction(Box::new(RegisterAction {
-        name: ActionName::new(name).unwrap(),
+        name: ActionName::new(name).expect("a legal name"),
         kind: ActionKind::User,
         module: None,
         timeout_ms: 30_000,

@@ -1,10 +1,10 @@
 //! A replica whose state differs from the others' (design rule 11).
 
-use crate::cluster::{Cluster, LONG, register, start_when_free, submit};
+use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use flotilla_replica::{
-    FatalError, Hooks, Incoming, LogDevice, RocksStorage, SharedReader, StartError, StateStore,
-    Storage, StorageError, SubmitError, Tuning,
+    FatalError, Hooks, Incoming, LogDevice, Replica, RocksStorage, SharedReader, StartError,
+    StateStore, Storage, StorageError, SubmitError, Tuning,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_the_others_go_on() {
     let refused = submit(cluster.node(broken), register("more")).await;
     assert_eq!(refused.unwrap_err(), SubmitError::Diverged);
     cluster.stop(broken).await;
-    let error = start_when_free(|| cluster.config(broken), &hooks)
+    let error = Replica::start(cluster.config(broken), hooks)
         .await
         .err()
         .unwrap();

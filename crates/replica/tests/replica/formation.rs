@@ -1,12 +1,13 @@
 //! First starts, and what must not take part.
 
-use crate::cluster::{Cluster, LONG, register, start_when_free, submit};
+use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
-use flotilla_replica::{FatalError, Formation, Hooks, Replica, StartError, Tuning};
+use flotilla_replica::{FatalError, Formation, Hooks, Replica, StartError, StorageError, Tuning};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 async fn refused(cluster: &Cluster, id: u64) -> StartError {
-    start_when_free(|| cluster.config(id), &Hooks::default())
+    Replica::start(cluster.config(id), Hooks::default())
         .await
         .err()
         .expect("the start is refused")
@@ -103,27 +104,21 @@ async fn a_directory_of_another_node_or_cluster_is_refused() {
     let mut cluster = Cluster::started(2, Tuning::default()).await;
     cluster.stop(1).await;
     cluster.stop(2).await;
-    let borrowed = || {
-        let mut config = cluster.config(1);
-        config.data_directory = cluster.data_directory(2);
-        config
-    };
-    let error = start_when_free(borrowed, &Hooks::default())
+    let mut borrowed = cluster.config(1);
+    borrowed.data_directory = cluster.data_directory(2);
+    let error = Replica::start(borrowed, Hooks::default())
         .await
         .err()
         .unwrap();
     assert!(matches!(error, StartError::OtherNode { .. }), "{error}");
 
     let other = Cluster::started(2, Tuning::default()).await;
-    let mistaken = || {
-        let mut config = cluster.config(1);
-        let Formation::Found { peers } = &mut config.formation else {
-            panic!("a first member")
-        };
-        peers.insert(NodeId(2), other.config(2).peer_listen.to_string());
-        config
+    let mut mistaken = cluster.config(1);
+    let Formation::Found { peers } = &mut mistaken.formation else {
+        panic!("a first member")
     };
-    let error = start_when_free(mistaken, &Hooks::default())
+    peers.insert(NodeId(2), other.config(2).peer_listen.to_string());
+    let error = Replica::start(mistaken, Hooks::default())
         .await
         .err()
         .unwrap();
@@ -170,4 +165,74 @@ async fn a_node_that_is_not_in_its_own_list_of_peers_is_refused() {
         .err()
         .unwrap();
     assert!(matches!(error, StartError::NotListed(NodeId(9))), "{error}");
+}
+
+#[tokio::test]
+async fn a_later_node_joins_with_an_id_of_its_own_and_not_with_a_used_one() {
+    let cluster = Cluster::started(2, Tuning::default()).await;
+    let later = Cluster::new(3, Tuning::default());
+    let seeds = vec![cluster.config(1).peer_listen.to_string()];
+    let formation = Formation::Join { seeds };
+    let mut config = later.config(2);
+    config.formation = formation.clone();
+    let error = Replica::start(config, Hooks::default())
+        .await
+        .err()
+        .unwrap();
+    assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
+    let mut config = later.config(3);
+    config.formation = formation;
+    let joined = Replica::start(config, Hooks::default()).await.unwrap();
+    assert!(joined.fatal().borrow().is_none());
+    joined.shutdown().await;
+}
+
+/// Alters a byte in the middle of the log's largest file.
+fn corrupt_log(log: &Path) {
+    let files = fs::read_dir(log)
+        .expect("a log")
+        .map(|entry| entry.expect("a log").path());
+    let is_data = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "log" || extension == "sst")
+    };
+    let data = files
+        .filter(is_data)
+        .max_by_key(|path| fs::metadata(path).expect("a log").len())
+        .expect("a log");
+    let mut bytes = fs::read(&data).expect("a log");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    fs::write(&data, bytes).expect("a log");
+}
+
+#[tokio::test]
+async fn a_corrupt_log_record_is_refused_with_what_to_do() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    for number in 0..50 {
+        submit(cluster.node(1), register(&format!("action-{number}")))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    cluster.stop(1).await;
+    corrupt_log(&cluster.data_directory(1).join("log"));
+    let error = refused(&cluster, 1).await;
+    assert!(
+        matches!(
+            error,
+            StartError::Log { .. }
+                | StartError::Storage {
+                    part: "log",
+                    error: StorageError::Corrupt(_),
+                    ..
+                }
+        ),
+        "{error}"
+    );
+    assert!(
+        error.hint().contains("--join") && error.hint().contains("backup"),
+        "{}",
+        error.hint()
+    );
 }

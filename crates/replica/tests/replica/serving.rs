@@ -4,7 +4,9 @@ use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, sub
 use flotilla_engine::store::{KeyRange, Order, Reader};
 use flotilla_replica::{Notice, Replica, Role, SubmitError, Tuning, View};
 use futures::future::join_all;
+use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -18,7 +20,7 @@ fn rows(view: &View<'_>) -> usize {
         count += 1;
         ControlFlow::Continue(())
     })
-    .unwrap();
+    .expect("the store works");
     count
 }
 
@@ -27,7 +29,7 @@ async fn readable(replica: &Replica) {
     tokio::time::timeout(LONG, readable.wait_for(|is| *is))
         .await
         .expect("in time")
-        .unwrap();
+        .expect("a running node");
 }
 
 #[tokio::test]
@@ -176,12 +178,22 @@ async fn status_tells_roles_digests_and_addresses_of_all_members() {
         .await
         .unwrap()
         .unwrap();
-    let (index, digest) = cluster.agreed().await;
-    let leader = cluster.leader().await;
-    let status = cluster.node(cluster.follower().await).status().await;
-    assert_eq!(status.leader.map(|leader| leader.0), Some(leader));
+    let asked = cluster.node(cluster.follower().await);
+    // An election on a busy machine may come between the members' answers.
+    let (status, (index, digest)) = loop {
+        let agreed = cluster.agreed().await;
+        let status = asked.status().await;
+        let is_even = status
+            .nodes
+            .iter()
+            .all(|node| node.last_log_index == agreed.0);
+        if is_even && status.leader.is_some() {
+            break (status, agreed);
+        }
+    };
     for node in &status.nodes {
-        let expected = if node.node_id.0 == leader {
+        let is_leader = status.leader == Some(node.node_id);
+        let expected = if is_leader {
             Role::Leader
         } else {
             Role::Follower
@@ -281,5 +293,48 @@ async fn a_subscriber_is_told_in_order_what_was_applied() {
         assert!(batch.index > last && !batch.effects.is_empty(), "{batch:?}");
         assert_eq!(batch.node.0, 1);
         last = batch.index;
+    }
+}
+
+/// Copies a data directory as a killed process leaves it.
+fn copy_as_killed(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_as_killed(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("a file");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    for number in 0..100 {
+        submit(cluster.node(1), register(&format!("action-{number}")))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let before = cluster.node(1).progress();
+    let live = cluster.data_directory(1);
+    let killed = live.with_extension("killed");
+    copy_as_killed(&live, &killed);
+    cluster.stop(1).await;
+    fs::rename(&live, live.with_extension("stopped")).unwrap();
+    fs::rename(&killed, &live).unwrap();
+    cluster.start(1).await;
+    cluster.leader().await;
+    let node = cluster.node(1);
+    assert!(
+        node.progress().0 > before.0,
+        "the new term adds an entry to what was there"
+    );
+    for number in 0..100 {
+        let command = register(&format!("action-{number}"));
+        assert_eq!(submit(node, command).await.unwrap(), Ok(UNCHANGED));
     }
 }

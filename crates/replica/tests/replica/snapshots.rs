@@ -23,7 +23,10 @@ async fn write(cluster: &Cluster, node: u64, numbers: std::ops::Range<u32>) {
         if let flotilla_engine::Body::RegisterAction(action) = &mut command.body {
             action.description = Some("x".repeat(4_000));
         }
-        submit(cluster.node(node), command).await.unwrap().unwrap();
+        submit(cluster.node(node), command)
+            .await
+            .expect("a leader")
+            .expect("a legal command");
     }
 }
 
@@ -43,7 +46,12 @@ async fn a_follower_that_was_down_while_the_log_was_purged_catches_up_by_snapsho
         .unwrap();
     assert!(leading.snapshot_index > 20, "{leading:?}");
     cluster.start(absent).await;
-    cluster.agreed().await;
+    let (applied, _) = cluster.agreed().await;
+    let replayed = cluster.node(absent).counters().entries_applied;
+    assert!(
+        replayed < applied - 100,
+        "{replayed} of {applied} entries came by the log"
+    );
     let leader = cluster.leader().await;
     if leader != absent {
         cluster

@@ -28,16 +28,30 @@ pub(crate) struct Hub {
     departed: Notify,
 }
 
-#[derive(Default)]
 struct Polls {
     open: BTreeMap<u64, Poll>,
     by_worker: BTreeMap<WorkerKey, u64>,
+    /// Begins at random: entries of another leader, or of this node's last process, are applied here
+    /// too, and what they say of their polls must not be taken for ours.
     last_number: u64,
     /// Where the next offers begin, so that every poll gets its turn.
     next_offered: u64,
     /// Actions to look at.
     dirty: BTreeSet<ActionKey>,
     departures: BTreeSet<WorkerKey>,
+}
+
+impl Default for Polls {
+    fn default() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            by_worker: BTreeMap::new(),
+            last_number: rand::random::<u64>() / 2,
+            next_offered: 0,
+            dirty: BTreeSet::new(),
+            departures: BTreeSet::new(),
+        }
+    }
 }
 
 impl OfferSource for Hub {

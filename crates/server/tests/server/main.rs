@@ -1,5 +1,10 @@
 //! One node in this process, driven over gRPC as any client would.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "clippy knows helpers of tests only inside a cfg(test) module"
+)]
+
 mod actions;
 mod members;
 mod node;

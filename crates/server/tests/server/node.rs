@@ -1,10 +1,12 @@
 //! A node under test, and what tests ask of it.
 
 use flotilla_api::v1;
+use flotilla_replica::{StartError, StorageError};
 use flotilla_server::{Peer, Server, ServerConfig, ServerError};
 use futures::future::join_all;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::{Channel, Endpoint};
@@ -86,7 +88,17 @@ impl Node {
     pub(crate) async fn restart(self) -> Self {
         let (result, data) = self.stop().await;
         result.unwrap();
-        Self::serve(ready(config(data.path())).await, data)
+        // The stores are closed by threads that end on their own; nothing tells when they have.
+        let server = loop {
+            match Server::start(config(data.path())).await {
+                Err(ServerError::Start(error)) if is_in_use(&error) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                started => break started.unwrap(),
+            }
+        };
+        server.ready().await.unwrap();
+        Self::serve(server, data)
     }
 
     pub(crate) fn channel(&self) -> Channel {
@@ -174,6 +186,17 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> (Code, S
         .expect("every refusal has a reason");
     assert_eq!(info.domain, "flotilla");
     (status.code(), info.reason)
+}
+
+fn is_in_use(error: &StartError) -> bool {
+    matches!(
+        error,
+        StartError::InUse(_)
+            | StartError::Storage {
+                error: StorageError::InUse,
+                ..
+            }
+    )
 }
 
 async fn ready(config: ServerConfig) -> Server {

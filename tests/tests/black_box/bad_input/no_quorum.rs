@@ -9,6 +9,8 @@ use tonic::Code;
 
 /// What the caller grants.
 const DEADLINE: Duration = Duration::from_secs(4);
+/// More than a node has to say in these seconds.
+const LOG_LINES_MAX: usize = 5_000;
 
 #[test]
 fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
@@ -37,13 +39,19 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
         let reply = workflows.start_run(wire::within(DEADLINE, request)).await;
         reply.expect_err("there is no quorum")
     });
-    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
-    let reason = wire::reason(&status);
-    assert!(
-        ["no_leader", "outcome_unknown"].contains(&reason.as_str()),
-        "{status:?}"
-    );
+    // A command that cannot even be proposed has no room; one that was may still be applied.
+    let said = (status.code(), wire::reason(&status));
+    let retryable = [
+        (Code::Unavailable, "no_leader"),
+        (Code::Unavailable, "outcome_unknown"),
+        (Code::ResourceExhausted, "overloaded"),
+    ];
+    let is_retryable = retryable.contains(&(said.0, said.1.as_str()));
+    assert!(is_retryable, "{status:?}");
 
+    let output = cluster.node(survivor).output();
+    let lines = output.lines().count();
+    assert!(lines < LOG_LINES_MAX, "the log is flooded: {lines} lines");
     wait_until("a status without a leader", PATIENCE, || {
         let status = cluster.node(survivor).status()?;
         match status.leader {

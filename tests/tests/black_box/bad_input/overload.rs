@@ -38,13 +38,15 @@ fn a_full_queue_refuses_new_work_and_says_when_to_come_back() {
     }
     let endpoint = cluster.node(leader).endpoint();
     let input = bytes::Bytes::from(format!("\"{}\"", "x".repeat(INPUT_BYTES - 2)));
-    let workflows = wire::workflows(&endpoint);
-    let call = |number| {
-        let mut workflows = workflows.clone();
-        let request = wire::within(DEADLINE, start(number, &input));
-        async move { workflows.start_run(request).await }
-    };
-    let answers = wire::runtime().block_on(join_all((0..STARTS).map(call)));
+    let answers = wire::runtime().block_on(async {
+        let workflows = wire::workflows(&endpoint);
+        let call = |number| {
+            let mut workflows = workflows.clone();
+            let request = wire::within(DEADLINE, start(number, &input));
+            async move { workflows.start_run(request).await }
+        };
+        join_all((0..STARTS).map(call)).await
+    });
     let refused: Vec<&Status> = answers
         .iter()
         .filter_map(|answer| answer.as_ref().err())

@@ -1,45 +1,31 @@
 //! A running node.
 
-use crate::config::{ConfigInvalid, ServerConfig};
+mod error;
+mod transport;
+
+pub use error::ServerError;
+
+use self::transport::{Serving, listen, routes, serve};
+use crate::config::ServerConfig;
 use crate::context::Context;
-use crate::edge::Edge;
 use crate::gateway::Gateway;
-use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX, STOP_GRACE};
-use crate::services::{Actions, Clusters, Workflows};
+use crate::limits::STOP_GRACE;
 use crate::watch::Watchers;
-use crate::workers::{Hub, Workers};
+use crate::workers::Hub;
 use crate::{drivers, embedded, health, watch};
-use flotilla_api::FILE_DESCRIPTOR_SET;
-use flotilla_api::v1::action_service_server::ActionServiceServer;
-use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
-use flotilla_api::v1::worker_service_server::WorkerServiceServer;
-use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
 use flotilla_engine::NodeId;
-use flotilla_replica::{
-    Config, FatalError, Formation, Hooks, ReadError, Replica, StartError, Tuning,
-};
+use flotilla_replica::{Config, Formation, Hooks, ReadError, Replica, Tuning};
 use futures::future::join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
-use tonic::service::Routes;
-use tonic::transport::server::TcpIncoming;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic_health::server::health_reporter;
 
-/// How often a silent connection is asked whether its other end lives, and how long that may take.
-const KEEPALIVE: Duration = Duration::from_secs(10);
-/// What a client may send on one stream, and on all of a connection's, before it is read. In bytes.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// See [`STREAM_WINDOW_BYTES`].
-const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 /// How long one look for a leader takes.
 const READY_INTERVAL: Duration = Duration::from_secs(1);
-
-type Serving = JoinHandle<Result<(), tonic::transport::Error>>;
 
 /// A running node. It is a value without global state: one process can host several.
 pub struct Server {
@@ -47,48 +33,8 @@ pub struct Server {
     address: SocketAddr,
     tasks: Vec<JoinHandle<()>>,
     serving: Serving,
-}
-
-/// Why a node could not start, or not go on. [`ServerError::hint`] says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// The configuration is wrong.
-    #[error(transparent)]
-    Config(#[from] ConfigInvalid),
-    /// Clients cannot be served there.
-    #[error("expected to listen on {address}, but that failed")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The replica refused to start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The replica cannot go on: the process must end and be started again.
-    #[error(transparent)]
-    Fatal(Arc<FatalError>),
-    /// The gRPC server failed.
-    #[error("expected to serve clients, but the gRPC server ended")]
-    Serve(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The node was stopped before it was ready.
-    #[error("expected the node to become ready, but it was stopped")]
-    Stopped,
-}
-
-impl ServerError {
-    /// What to do about it, where there is advice.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Config(error) => error.hint().map(ToOwned::to_owned),
-            Self::Listen { .. } => Some("is another process using the port?".to_owned()),
-            Self::Start(error) => Some(error.hint()),
-            Self::Fatal(error) => Some(error.hint()),
-            Self::Serve(_) | Self::Stopped => None,
-        }
-    }
+    // Ends what runs in the background when the server is dropped without having been stopped.
+    _stop: DropGuard,
 }
 
 impl Server {
@@ -130,11 +76,13 @@ impl Server {
         ];
         let serving = serve(&context, listener, routes);
         tracing::info!(node = config.node_id, %address, "clients are served");
+        let stop = context.shutdown.clone().drop_guard();
         Ok(Self {
             context,
             address,
             tasks,
             serving,
+            _stop: stop,
         })
     }
 
@@ -213,13 +161,6 @@ impl Server {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
-    let failed = |source| ServerError::Listen { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok((listener, address))
-}
-
 fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
@@ -241,40 +182,6 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         tuning: Tuning::default(),
     }
-}
-
-/// The node's own services and reflection.
-fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, ServerError> {
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(|error| ServerError::Serve(Box::new(error)))?;
-    let workflows = WorkflowServiceServer::new(Workflows::new(context.clone()));
-    let actions = ActionServiceServer::new(Actions::new(context.clone()));
-    let workers = WorkerServiceServer::new(Workers::new(context.clone(), hub.clone()));
-    let clusters = ClusterServiceServer::new(Clusters::new(context.clone()));
-    let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(workers.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(clusters.max_decoding_message_size(MESSAGE_BYTES_MAX))
-        .add_service(reflection);
-    Ok(routes)
-}
-
-fn serve(context: &Context, listener: TcpListener, routes: Routes) -> Serving {
-    let shutdown = context.shutdown.clone();
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let server = tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE))
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .layer(Edge::new(context.gateway.replica().leadership()))
-        .add_routes(routes)
-        .serve_with_incoming_shutdown(incoming, shutdown.cancelled_owned());
-    tokio::spawn(server)
 }
 
 /// Waits until the replica cannot go on.

@@ -1,0 +1,48 @@
+//! Why a node could not start, or not go on.
+
+use crate::config::ConfigInvalid;
+use flotilla_replica::{FatalError, StartError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Why a node could not start, or not go on. [`ServerError::hint`] says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigInvalid),
+    /// Clients cannot be served there.
+    #[error("expected to listen on {address}, but that failed")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The replica refused to start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The replica cannot go on: the process must end and be started again.
+    #[error(transparent)]
+    Fatal(Arc<FatalError>),
+    /// The gRPC server failed.
+    #[error("expected to serve clients, but the gRPC server ended")]
+    Serve(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The node was stopped before it was ready.
+    #[error("expected the node to become ready, but it was stopped")]
+    Stopped,
+}
+
+impl ServerError {
+    /// What to do about it, where there is advice.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Config(error) => error.hint().map(ToOwned::to_owned),
+            Self::Listen { .. } => Some("is another process using the port?".to_owned()),
+            Self::Start(error) => Some(error.hint()),
+            Self::Fatal(error) => Some(error.hint()),
+            Self::Serve(_) | Self::Stopped => None,
+        }
+    }
+}

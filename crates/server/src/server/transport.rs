@@ -1,0 +1,72 @@
+//! Serving clients: the listening socket, the services and the transport's settings.
+
+use super::ServerError;
+use crate::context::Context;
+use crate::edge::Edge;
+use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
+use crate::services::{Actions, Clusters, Workflows};
+use crate::workers::{Hub, Workers};
+use flotilla_api::FILE_DESCRIPTOR_SET;
+use flotilla_api::v1::action_service_server::ActionServiceServer;
+use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
+use flotilla_api::v1::worker_service_server::WorkerServiceServer;
+use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tonic::service::Routes;
+use tonic::transport::server::TcpIncoming;
+
+/// How often a silent connection is asked whether its other end lives, and how long that may take.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// What a client may send on one stream, and on all of a connection's, before it is read. In bytes.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// See [`STREAM_WINDOW_BYTES`].
+const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// The transport at work.
+pub(super) type Serving = JoinHandle<Result<(), tonic::transport::Error>>;
+
+/// Binds the port for clients, and says which one it became.
+pub(super) async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let failed = |source| ServerError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// The node's own services and reflection.
+pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, ServerError> {
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(|error| ServerError::Serve(Box::new(error)))?;
+    let workflows = WorkflowServiceServer::new(Workflows::new(context.clone()));
+    let actions = ActionServiceServer::new(Actions::new(context.clone()));
+    let workers = WorkerServiceServer::new(Workers::new(context.clone(), hub.clone()));
+    let clusters = ClusterServiceServer::new(Clusters::new(context.clone()));
+    let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(workers.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(clusters.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(reflection);
+    Ok(routes)
+}
+
+/// Serves clients until `context.shutdown` is cancelled and their connections have ended.
+pub(super) fn serve(context: &Context, listener: TcpListener, routes: Routes) -> Serving {
+    let shutdown = context.shutdown.clone();
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let server = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE))
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(CONNECTION_STREAMS_MAX)
+        .layer(Edge::new(context.gateway.replica().leadership()))
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(incoming, shutdown.cancelled_owned());
+    tokio::spawn(server)
+}
