@@ -1,4 +1,4 @@
-//! `flo dev`: one node in one process.
+//! `flo dev`: a cluster in one process.
 
 use crate::binary;
 use crate::flo::Flo;
@@ -7,39 +7,57 @@ use crate::process::Process;
 use crate::room::Room;
 use crate::scratch::Scratch;
 
-/// A node of `flo dev --ephemeral`.
+/// From the ports of one node to those of the next (cli.md).
+const PORTS_PER_NODE: u16 = 10;
+const NODES_MAX: u16 = 3;
+
+/// A process of `flo dev`.
 #[derive(Debug)]
 pub struct DevNode {
     // Dropped in this order.
     process: Process,
     scratch: Scratch,
     port: u16,
+    arguments: Vec<String>,
     _room: Room,
 }
 
 impl DevNode {
-    /// Starts it and waits for the line `ready`.
-    ///
-    /// # Panics
-    /// When it does not come.
+    /// Starts one node that keeps nothing, and waits for the line `ready`.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_with(&["--ephemeral"])
+    }
+
+    /// Starts what the arguments say, at most three nodes, and waits for the line `ready`. A relative
+    /// `--data-dir` is in the test's own folder.
+    #[must_use]
+    pub fn start_with(arguments: &[&str]) -> Self {
         let room = Room::take(1);
         let scratch = Scratch::new();
-        let port = ports::draw(3);
-        let mut command = binary::flo();
-        command
-            .args(["dev", "--ephemeral", "--port", &port.to_string()])
-            // It is killed in the end, and must not leave its data behind.
-            .env("TMPDIR", scratch.path(""));
-        let process = Process::spawn(command, scratch.log("dev.log"));
-        process.await_ready();
+        let port = ports::draw(NODES_MAX * PORTS_PER_NODE);
+        let port_text = port.to_string();
+        let arguments = [&["dev", "--port", &port_text], arguments].concat();
+        let arguments: Vec<String> = arguments.into_iter().map(ToOwned::to_owned).collect();
         Self {
-            process,
+            process: spawn(&arguments, &scratch),
             scratch,
             port,
+            arguments,
             _room: room,
         }
+    }
+
+    /// Kills it with SIGKILL, starts it again and waits for the line `ready`.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        self.process = spawn(&self.arguments, &self.scratch);
+    }
+
+    /// Commands to one of several nodes, from 1.
+    #[must_use]
+    pub fn flo_at(&self, node: u16) -> Flo {
+        Flo::at(local(self.port + (node - 1) * PORTS_PER_NODE))
     }
 
     /// A folder for the test's own files.
@@ -56,7 +74,7 @@ impl DevNode {
     /// Where clients find it.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        local(self.port)
     }
 
     /// Commands to it.
@@ -64,4 +82,20 @@ impl DevNode {
     pub fn flo(&self) -> Flo {
         Flo::at(self.endpoint())
     }
+}
+
+fn spawn(arguments: &[String], scratch: &Scratch) -> Process {
+    let mut command = binary::flo();
+    command
+        .args(arguments)
+        .current_dir(scratch.path(""))
+        // It is killed in the end, and must not leave its data behind.
+        .env("TMPDIR", scratch.path(""));
+    let process = Process::spawn(command, scratch.log("dev.log"));
+    process.await_ready();
+    process
+}
+
+fn local(port: u16) -> String {
+    format!("127.0.0.1:{port}")
 }

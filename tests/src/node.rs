@@ -89,10 +89,16 @@ impl Node {
         local(self.settings.port)
     }
 
-    /// Whether it was started and not ended since.
+    /// Whether it was started and not killed or stopped since.
+    ///
+    /// # Panics
+    /// When it has ended by itself.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.process.is_some()
+        let process = self.process.as_ref();
+        let is_well = process.is_none_or(Process::is_alive);
+        assert!(is_well, "node {} has ended by itself", self.id());
+        process.is_some()
     }
 
     /// Kills it with SIGKILL.
@@ -116,7 +122,10 @@ impl Node {
     /// # Panics
     /// When it runs.
     pub fn restart(&mut self) {
-        assert!(!self.is_running(), "a node is ended before it is restarted");
+        assert!(
+            self.process.is_none(),
+            "a node is ended before it is restarted"
+        );
         self.process = Some(self.settings.spawn());
     }
 

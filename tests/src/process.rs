@@ -2,6 +2,7 @@
 
 use crate::patience::{PATIENCE, wait_until};
 use nix::sys::signal::{self, Signal};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -52,10 +53,10 @@ impl Process {
         );
     }
 
-    /// The process's id.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
+    /// Whether it has not ended by itself.
+    pub(crate) fn is_alive(&self) -> bool {
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        waitid(Id::Pid(self.pid()), look) == Ok(WaitStatus::StillAlive)
     }
 
     /// Kills it with SIGKILL.
@@ -72,8 +73,7 @@ impl Process {
     /// # Panics
     /// When it does not end.
     pub fn terminate(&mut self) -> ExitStatus {
-        let id = i32::try_from(self.child.id()).expect("process ids are small");
-        signal::kill(Pid::from_raw(id), Signal::SIGTERM).expect("a child of this process");
+        signal::kill(self.pid(), Signal::SIGTERM).expect("a child of this process");
         self.wait()
     }
 
@@ -95,6 +95,10 @@ impl Process {
     #[must_use]
     pub fn output(&self) -> String {
         read_log(&self.log)
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).expect("process ids are small"))
     }
 }
 

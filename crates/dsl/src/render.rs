@@ -43,8 +43,16 @@ fn write_finding(text: &mut String, finding: &Finding, line: &str, file: &str) -
     )?;
     writeln!(text, "{margin}--> {file}:{number}:{column}")?;
     writeln!(text, "{margin} |")?;
-    writeln!(text, "{}", format!("{number} | {}", excerpt.line).trim_end())?;
-    writeln!(text, "{}", format!("{margin} | {}", excerpt.marks).trim_end())?;
+    writeln!(
+        text,
+        "{}",
+        format!("{number} | {}", excerpt.line).trim_end()
+    )?;
+    writeln!(
+        text,
+        "{}",
+        format!("{margin} | {}", excerpt.marks).trim_end()
+    )?;
     if let Some(hint) = &finding.hint {
         writeln!(text, "{margin} = hint: {hint}")?;
     }

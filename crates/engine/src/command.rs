@@ -13,6 +13,7 @@ use crate::worker::{
 };
 use crate::workflow::{CreateDefinition, SetWorkflowEnabled};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A request to change state; it ends in a reply or a rejection, never in silence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +155,21 @@ impl Body {
             | Self::BeginTerm(_)
             | Self::SweepRequests(_) => Admission::Progress,
         }
+    }
+
+    /// The body as its caller sent it: without the verdict that a node adds before proposal, which
+    /// may differ when the same request is sent again.
+    pub(crate) fn as_asked(&self) -> Cow<'_, Self> {
+        if let Self::StartRun(start) = self
+            && start.input_checked_for.is_some()
+        {
+            let input_checked_for = None;
+            return Cow::Owned(Self::StartRun(StartRun {
+                input_checked_for,
+                ..start.clone()
+            }));
+        }
+        Cow::Borrowed(self)
     }
 
     /// What a panic in this command sets aside.

@@ -100,5 +100,8 @@ fn live_buckets(now_ms: u64) -> impl Iterator<Item = u64> {
 }
 
 fn fingerprint(command: &Command) -> u64 {
-    codec::fingerprint(&codec::encode(&(&command.namespace, &command.body)))
+    codec::fingerprint(&codec::encode(&(
+        &command.namespace,
+        command.body.as_asked().as_ref(),
+    )))
 }

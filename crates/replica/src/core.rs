@@ -6,7 +6,7 @@ use crate::cluster::leadership::Leadership;
 use crate::fatal::FatalError;
 use crate::log::store::LogStore;
 use crate::network::links::{Links, Local};
-use crate::raft::types::ConsensusHandle;
+use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
 use crate::state::applier::Outlets;
 use crate::state::store::StateStore;

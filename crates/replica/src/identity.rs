@@ -2,7 +2,7 @@
 
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation};
 use crate::log::store::LogOpenError;
-use crate::raft::types::LogId;
+use crate::raft::type_config::LogId;
 use crate::replica::Config;
 use crate::start::StartError;
 use crate::state::rows::{self, Identity, RowError};

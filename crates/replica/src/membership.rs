@@ -1,6 +1,6 @@
 //! Who belongs to the cluster, and the bytes in which that is kept.
 
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -231,6 +231,40 @@ fn the_cluster_shows_itself() {
 }
 
 #[test]
+fn three_nodes_in_one_process_are_one_cluster() {
+    let node = DevNode::start_with(&["--nodes", "3", "--ephemeral"]);
+    let _ = node
+        .flo_at(1)
+        .text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
+    let run_id = node.flo_at(2).text(&["workflow", "start", "parked"]);
+    let run = node.flo_at(3).json(&["workflow", "status", &run_id]);
+    assert_eq!(run["status"], "waiting", "{run}");
+    let status = node.flo_at(3).json(&["cluster", "status"]);
+    assert_eq!(
+        status["nodes"].as_array().map(Vec::len),
+        Some(3),
+        "{status}"
+    );
+}
+
+#[test]
+fn what_a_killed_node_had_acknowledged_is_there_when_it_is_back() {
+    let mut node = DevNode::start_with(&["--data-dir", "data"]);
+    let flo = node.flo();
+    let _ = flo.text(&["workflow", "create", "-f", &fixture("parked.yaml")]);
+    let run_id = flo.text(&["workflow", "start", "parked", r#"{"n":1}"#]);
+    let before = flo.json_lines(&["workflow", "history", &run_id]);
+    node.restart();
+    assert_eq!(flo.json_lines(&["workflow", "history", &run_id]), before);
+    let _ = flo.text(&["workflow", "signal", &run_id, "--type", "go"]);
+    let _ = flo.text(&["workflow", "history", &run_id, "--follow"]);
+    assert_eq!(
+        flo.json(&["workflow", "status", &run_id])["status"],
+        "completed"
+    );
+}
+
+#[test]
 fn each_kind_of_failure_has_its_exit_code() {
     let node = DevNode::start();
     let flo = node.flo();

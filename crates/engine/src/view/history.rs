@@ -1,10 +1,12 @@
 //! A run's history (W23).
 
 use super::event::{EventView, describe, trimmed};
+use super::payload;
 use super::run::find_run;
 use crate::ids::{Namespace, RunId};
+use crate::quarantine::cut;
 use crate::store::{KeyRange, Order, Reader, StoreError};
-use crate::tables::{Definitions, History, HistoryRecord, encode_key, read, visit};
+use crate::tables::{Definitions, History, HistoryRecord, RunRecord, encode_key, read, visit};
 use std::ops::ControlFlow;
 
 /// A part of a history.
@@ -70,6 +72,7 @@ pub fn history(
             ControlFlow::Continue(())
         }
     })?;
+    show_input(reader, &run, &mut events)?;
     let has_more = events.len() > limit;
     events.truncate(limit);
     Ok(Some(HistoryPage {
@@ -77,6 +80,19 @@ pub fn history(
         has_more,
         events_count: cursor.events_count,
     }))
+}
+
+/// The manual's detail of `workflow_started` is the input; a long one is cut.
+fn show_input(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    events: &mut [EventView],
+) -> Result<(), StoreError> {
+    let Some(started) = events.first_mut().filter(|event| event.seq == 1) else {
+        return Ok(());
+    };
+    started.detail = cut(payload(reader, run.input)?.as_str());
+    Ok(())
 }
 
 /// The key of the record that holds the event behind `after_seq`, or of one before it.

@@ -6,7 +6,7 @@ use crate::cluster::leadership::Leadership;
 use crate::hooks::OfferSource;
 use crate::membership::{StoredMembership, voters};
 use crate::proposal::{Commands, Proposal};
-use crate::raft::types::{ConsensusHandle, TypeConfig};
+use crate::raft::type_config::{ConsensusHandle, TypeConfig};
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use flotilla_engine::{Command, Entry, NodeId, Stamp};
 use openraft::errors::ClientWriteError;

@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
-use crate::raft::types::{ConsensusHandle, TypeConfig};
+use crate::raft::type_config::{ConsensusHandle, TypeConfig};
 use crate::state::rows::Progress;
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;

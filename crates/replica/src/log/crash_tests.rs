@@ -6,7 +6,7 @@ use crate::log::record::{self, LogEntry};
 use crate::log::rocks::RocksLog;
 use crate::log::store::{LogOpenError, LogStore};
 use crate::log::vote::Vote;
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use crate::threads::Threads;
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::type_config::TypeConfigExt;

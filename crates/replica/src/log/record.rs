@@ -8,7 +8,7 @@
 
 use crate::membership::{self, Membership, MembershipError, term_of};
 use crate::proposal::{Commands, Control, Proposal};
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use bytes::{BufMut, Bytes, BytesMut};
 use flotilla_engine::codec::DecodeError;
 use openraft::EntryPayload;

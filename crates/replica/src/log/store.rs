@@ -5,7 +5,7 @@ use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
 use crate::log::window::{Located, Window};
 use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use crate::threads::Threads;
 use flotilla_engine::codec::DecodeError;
 use futures::Stream;

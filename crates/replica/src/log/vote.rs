@@ -1,7 +1,7 @@
 //! The bytes of the two small facts beside the entries: the vote and what is known as committed.
 
 use crate::membership::term_of;
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use flotilla_engine::codec::{self, DecodeError};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use crate::log::meter::Meter;
 use crate::log::record::LogEntry;
 use crate::log::vote::Vote;
-use crate::raft::types::LogId;
+use crate::raft::type_config::LogId;
 use std::collections::VecDeque;
 
 /// The log as of the last accepted call, written or not.

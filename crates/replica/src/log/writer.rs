@@ -7,7 +7,7 @@
 
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
-use crate::raft::types::TypeConfig;
+use crate::raft::type_config::TypeConfig;
 use crate::threads::Threads;
 use openraft::storage::IOFlushed;
 use std::io;

@@ -6,7 +6,7 @@ use crate::network::convert;
 use crate::network::links::{Links, Local};
 use crate::network::protocol::AppendResponse;
 use crate::network::snapshots;
-use crate::raft::types::TypeConfig;
+use crate::raft::type_config::TypeConfig;
 use crate::state::snapshot::SnapshotData;
 use futures::{Stream, StreamExt};
 use openraft::base::{BoxFuture, BoxStream};

@@ -5,7 +5,7 @@ use crate::log::vote::Vote;
 use crate::membership::{self, StoredMembership, term_of};
 use crate::network::calls::PeerError;
 use crate::network::protocol::{self, append_response};
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use bytes::Bytes;
 use openraft::raft::{
     AppendEntriesRequest, StreamAppendError, StreamAppendResult, TransferLeaderRequest,

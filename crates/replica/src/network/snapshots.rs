@@ -7,7 +7,7 @@ use crate::network::convert;
 use crate::network::protocol::{
     Sender, SnapshotBegin, SnapshotEnd, SnapshotPart, SnapshotRows, snapshot_part,
 };
-use crate::raft::types::TypeConfig;
+use crate::raft::type_config::TypeConfig;
 use crate::state::snapshot::{Part, PartError, SnapshotData, Unpacker, pack};
 use crate::state::store::StateStore;
 use futures::StreamExt;

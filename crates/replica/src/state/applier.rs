@@ -7,7 +7,7 @@ use crate::clock::StampClock;
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
-use crate::raft::types::{LogId, Outcome, TypeConfig};
+use crate::raft::type_config::{LogId, Outcome, TypeConfig};
 use crate::state::agreement::{self, Verdict};
 use crate::state::digest;
 use crate::state::feed::{AppliedBatch, Feed, Notice};

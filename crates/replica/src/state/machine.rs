@@ -2,7 +2,7 @@
 
 use crate::log::record::LogEntry;
 use crate::membership::StoredMembership;
-use crate::raft::types::{LogId, TypeConfig};
+use crate::raft::type_config::{LogId, TypeConfig};
 use crate::state::applier::{Applier, ApplyError, Job, Outlets};
 use crate::state::rows;
 use crate::state::snapshot::{SnapshotData, meta_of};

@@ -1,6 +1,6 @@
 //! What the state store must still have after a crash, an install or a capture.
 
-use crate::raft::types::LogId;
+use crate::raft::type_config::LogId;
 use crate::state::rocks::RocksState;
 use crate::state::rows::{self, Progress};
 use crate::state::store::StateStore;

@@ -4,7 +4,7 @@
 //! appended and never reused.
 
 use crate::membership::{self, MembershipError, StoredMembership};
-use crate::raft::types::LogId;
+use crate::raft::type_config::LogId;
 use flotilla_engine::codec::{self, DecodeError};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Writes};
 use serde::{Deserialize, Serialize};

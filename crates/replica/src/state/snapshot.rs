@@ -4,7 +4,7 @@
 //! A part is an lz4 frame of rows, each `length (4) | key | length (4) | value`, behind its crc32.
 //! The end names the number of rows and a digest of them all, so a missing part is noticed.
 
-use crate::raft::types::TypeConfig;
+use crate::raft::type_config::TypeConfig;
 use crate::state::rows::{self, RowError};
 use crate::state::store::{Incoming, SharedReader, StateStore};
 use bytes::Bytes;

@@ -42,7 +42,12 @@ async fn make(driver: &Driver, (parent, activation): (RunNumber, u32)) {
         verdict: judge(&check),
     };
     let command = Command::new(check.namespace, Body::DecideChildInput(decision));
-    if let Err(refusal) = driver.context.gateway.submit(command, Driver::deadline()).await {
+    if let Err(refusal) = driver
+        .context
+        .gateway
+        .submit(command, Driver::deadline())
+        .await
+    {
         tracing::warn!(%refusal, "a verdict on a child's input was not taken");
         sleep(RETRY_DELAY).await;
         driver.signals.check((parent, activation));
@@ -52,14 +57,24 @@ async fn make(driver: &Driver, (parent, activation): (RunNumber, u32)) {
 fn judge(check: &ChildInputCheck) -> InputVerdict {
     let input: serde_json::Value = match serde_json::from_str(check.input.as_str()) {
         Ok(input) => input,
-        Err(error) => return InputVerdict::Invalid { detail: error.to_string() },
+        Err(error) => {
+            return InputVerdict::Invalid {
+                detail: error.to_string(),
+            };
+        }
     };
     let schema = match InputSchema::compile(&check.schema) {
         Ok(schema) => schema,
-        Err(error) => return InputVerdict::Invalid { detail: error.to_string() },
+        Err(error) => {
+            return InputVerdict::Invalid {
+                detail: error.to_string(),
+            };
+        }
     };
     match schema.check(&input) {
         Ok(()) => InputVerdict::Valid,
-        Err(violation) => InputVerdict::Invalid { detail: violation.to_string() },
+        Err(violation) => InputVerdict::Invalid {
+            detail: violation.to_string(),
+        },
     }
 }

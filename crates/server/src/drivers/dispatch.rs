@@ -29,7 +29,12 @@ async fn assign(driver: &Driver, key: ActionKey) {
     }
     let (namespace, action) = key.clone();
     let command = Command::new(namespace, Body::AssignTasks(AssignTasks { action }));
-    match driver.context.gateway.submit(command, Driver::deadline()).await {
+    match driver
+        .context
+        .gateway
+        .submit(command, Driver::deadline())
+        .await
+    {
         // The slots that are left, and those that come back, make the action wanted again.
         Ok(Reply::TasksAssigned { count }) if count > 0 => driver.hub.want(key),
         Ok(_) => {}

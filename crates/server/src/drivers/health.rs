@@ -27,14 +27,25 @@ async fn release_absent(driver: &Driver) {
         .gateway
         .read_here(move |reader| view::workers_of_other_nodes(reader, node));
     for (namespace, worker, owner, incarnation) in embedded.unwrap_or_default() {
-        let key = WorkerKey { namespace: namespace.clone(), worker: worker.clone() };
+        let key = WorkerKey {
+            namespace: namespace.clone(),
+            worker: worker.clone(),
+        };
         if driver.hub.is_open(&key) {
             continue;
         }
         tracing::info!(node = owner.0, %worker, "the tasks of a lost node are freed");
-        let body = Body::ReleaseWorker(ReleaseWorker { worker_id: worker, incarnation });
+        let body = Body::ReleaseWorker(ReleaseWorker {
+            worker_id: worker,
+            incarnation,
+        });
         let command = Command::new(namespace, body);
-        if let Err(refusal) = driver.context.gateway.submit(command, Driver::deadline()).await {
+        if let Err(refusal) = driver
+            .context
+            .gateway
+            .submit(command, Driver::deadline())
+            .await
+        {
             tracing::debug!(%refusal, "a lost worker's tasks were not freed");
         }
     }

@@ -12,7 +12,11 @@ use tokio::task::JoinHandle;
 
 /// Starts the pump and, whenever this node leads, the drivers. Ends with `context.shutdown`.
 pub(crate) fn start(context: Arc<Context>, hub: Arc<Hub>) -> JoinHandle<()> {
-    let driver = Driver { context, hub, signals: Arc::new(Signals::default()) };
+    let driver = Driver {
+        context,
+        hub,
+        signals: Arc::new(Signals::default()),
+    };
     let terms = tokio::spawn(term::lead_again_and_again(driver.clone()));
     tokio::spawn(async move {
         pump(&driver).await;
@@ -46,19 +50,34 @@ impl Driver {
                 Effect::WakeWorkers { namespace, action } => {
                     self.hub.want((namespace.clone(), action.clone()));
                 }
-                Effect::DeliverTask { worker, poll, assignment } => {
+                Effect::DeliverTask {
+                    worker,
+                    poll,
+                    assignment,
+                } => {
                     let namespace = assignment.namespace.clone();
-                    let key = WorkerKey { namespace, worker: worker.clone() };
+                    let key = WorkerKey {
+                        namespace,
+                        worker: worker.clone(),
+                    };
                     self.deliver(&key, *poll, assignment);
                 }
-                Effect::RevokeTask { namespace, worker, token } => {
-                    let key =
-                        WorkerKey { namespace: namespace.clone(), worker: worker.clone() };
+                Effect::RevokeTask {
+                    namespace,
+                    worker,
+                    token,
+                } => {
+                    let key = WorkerKey {
+                        namespace: namespace.clone(),
+                        worker: worker.clone(),
+                    };
                     self.hub.send(&key, None, ToWorker::Revoked(*token));
                 }
                 Effect::DrainWorker { namespace, worker } => {
-                    let key =
-                        WorkerKey { namespace: namespace.clone(), worker: worker.clone() };
+                    let key = WorkerKey {
+                        namespace: namespace.clone(),
+                        worker: worker.clone(),
+                    };
                     self.hub.send(&key, None, ToWorker::Draining);
                 }
                 Effect::ArmTimer { due_ms } => self.signals.arm(*due_ms),
@@ -79,7 +98,10 @@ impl Driver {
             return;
         }
         let reference = assignment.input;
-        let input = self.context.gateway.read_here(move |reader| view::payload(reader, reference));
+        let input = self
+            .context
+            .gateway
+            .read_here(move |reader| view::payload(reader, reference));
         match input {
             Ok(input) => {
                 let task = ToWorker::Task(Box::new(assignment.clone()), input);
@@ -87,7 +109,9 @@ impl Driver {
             }
             // The lease stands: the task is handed out again when the worker polls anew, or its
             // lease ends.
-            Err(refusal) => tracing::warn!(task = %assignment.token.task_id(), %refusal, "a task was not delivered"),
+            Err(refusal) => {
+                tracing::warn!(task = %assignment.token.task_id(), %refusal, "a task was not delivered")
+            }
         }
     }
 }

@@ -66,16 +66,18 @@ impl Signals {
 
     /// A child's input waits for a verdict.
     pub(super) fn check(&self, check: (RunNumber, u32)) {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner).insert(check);
+        self.checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(check);
         self.checks_changed.notify_one();
     }
 
     /// Waits for checks to make.
     pub(super) async fn checks(&self) -> BTreeSet<(RunNumber, u32)> {
         loop {
-            let checks = std::mem::take(
-                &mut *self.checks.lock().unwrap_or_else(PoisonError::into_inner),
-            );
+            let checks =
+                std::mem::take(&mut *self.checks.lock().unwrap_or_else(PoisonError::into_inner));
             if !checks.is_empty() {
                 return checks;
             }

@@ -13,7 +13,12 @@ pub(super) async fn drive(driver: &Driver) {
         while has_expired(driver) {
             let body = Body::SweepRequests(SweepRequests {});
             let command = Command::new(Namespace::default_namespace(), body);
-            if let Err(refusal) = driver.context.gateway.submit(command, Driver::deadline()).await {
+            if let Err(refusal) = driver
+                .context
+                .gateway
+                .submit(command, Driver::deadline())
+                .await
+            {
                 tracing::debug!(%refusal, "old request ids were not swept");
                 break;
             }
@@ -24,7 +29,9 @@ pub(super) async fn drive(driver: &Driver) {
 
 fn has_expired(driver: &Driver) -> bool {
     let now_ms = driver.context.gateway.replica().now_ms();
-    let read =
-        driver.context.gateway.read_here(move |reader| view::has_expired_requests(reader, now_ms));
+    let read = driver
+        .context
+        .gateway
+        .read_here(move |reader| view::has_expired_requests(reader, now_ms));
     read.unwrap_or(false)
 }

@@ -29,13 +29,20 @@ pub(super) async fn lead_again_and_again(driver: Driver) {
 
 /// The term in which this node leads; `None` when the replica is gone.
 async fn begun(leadership: &mut watch::Receiver<Leadership>) -> Option<u64> {
-    let now = leadership.wait_for(|now| now.is_self && now.is_ready).await.ok()?;
+    let now = leadership
+        .wait_for(|now| now.is_self && now.is_ready)
+        .await
+        .ok()?;
     Some(now.term)
 }
 
 async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
     // A closed channel ends the term as well.
-    drop(leadership.wait_for(|now| !now.is_self || now.term != term).await);
+    drop(
+        leadership
+            .wait_for(|now| !now.is_self || now.term != term)
+            .await,
+    );
 }
 
 /// Runs the drivers; returns only when the term cannot be begun.
@@ -58,5 +65,10 @@ async fn lead(driver: &Driver) {
 async fn begin_term(driver: &Driver) -> Result<(), Refusal> {
     let body = Body::BeginTerm(BeginTerm {});
     let command = Command::new(Namespace::default_namespace(), body);
-    driver.context.gateway.submit(command, Driver::deadline()).await.map(drop)
+    driver
+        .context
+        .gateway
+        .submit(command, Driver::deadline())
+        .await
+        .map(drop)
 }

@@ -23,7 +23,10 @@ pub(super) async fn drive(driver: &Driver) {
             .read_here(move |reader| view::due_timers(reader, now_ms, BATCH_TIMERS_MAX));
         let due = due.unwrap_or_else(|refusal| {
             tracing::warn!(%refusal, "due timers could not be read");
-            DueTimers { timers: Vec::new(), next_due_ms: Some(now_ms + 1_000) }
+            DueTimers {
+                timers: Vec::new(),
+                next_due_ms: Some(now_ms + 1_000),
+            }
         });
         if due.timers.is_empty() {
             sleep(driver, now_ms, due.next_due_ms).await;
@@ -54,7 +57,9 @@ async fn sleep(driver: &Driver, now_ms: u64, until_ms: Option<u64>) {
     if !driver.signals.fall_asleep(until_ms) {
         return;
     }
-    let Some(until_ms) = until_ms else { return driver.signals.armed().await };
+    let Some(until_ms) = until_ms else {
+        return driver.signals.armed().await;
+    };
     let wait = Duration::from_millis(until_ms.saturating_sub(now_ms).max(1));
     tokio::select! {
         () = sleep_until(Instant::now() + wait) => {}

@@ -42,12 +42,22 @@ impl Link {
             .keep_alive_timeout(Duration::from_secs(2))
             .connect_lazy();
         let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-        let mut outgoing = Outgoing { sender, sequence: 0 };
+        let mut outgoing = Outgoing {
+            sender,
+            sequence: 0,
+        };
         outgoing.say(Message::Hello(hello)).await?;
         let mut client = WorkerServiceClient::new(channel)
             .max_decoding_message_size(2 * flotilla_engine::limits::PAYLOAD_BYTES_MAX);
-        let incoming = client.stream(ReceiverStream::new(receiver)).await?.into_inner();
-        Ok(Self { outgoing, incoming, tasks_received: 0 })
+        let incoming = client
+            .stream(ReceiverStream::new(receiver))
+            .await?
+            .into_inner();
+        Ok(Self {
+            outgoing,
+            incoming,
+            tasks_received: 0,
+        })
     }
 
     /// Says how many tasks the worker would take now.
@@ -65,14 +75,19 @@ impl Link {
     /// Says that the worker lives.
     pub(super) async fn beat(&mut self, load: usize) -> Result<(), Status> {
         let current_load = u32::try_from(load).unwrap_or(u32::MAX);
-        self.outgoing.say(Message::Heartbeat(v1::WorkerLoad { current_load })).await
+        self.outgoing
+            .say(Message::Heartbeat(v1::WorkerLoad { current_load }))
+            .await
     }
 }
 
 impl Outgoing {
     async fn say(&mut self, message: Message) -> Result<(), Status> {
         self.sequence += 1;
-        let message = v1::WorkerMessage { sequence: self.sequence, message: Some(message) };
+        let message = v1::WorkerMessage {
+            sequence: self.sequence,
+            message: Some(message),
+        };
         let sent = self.sender.send(message).await;
         sent.map_err(|_| Status::unavailable("the stream is closed"))
     }

@@ -9,10 +9,10 @@ mod runner;
 mod worker;
 
 use crate::context::Context;
+use flotilla_engine::Effect;
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{ActionKind, Actions, encode_prefix, visit};
-use flotilla_engine::Effect;
 use flotilla_replica::{Notice, Subscription};
 use runner::Runner;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,12 @@ async fn supervise(context: Arc<Context>, runner: Arc<Runner>) {
         for (namespace, actions) in found {
             workers.entry(namespace.clone()).or_insert_with(|| {
                 let (sender, receiver) = watch::channel(actions);
-                tasks.spawn(worker::run(context.clone(), runner.clone(), namespace, receiver));
+                tasks.spawn(worker::run(
+                    context.clone(),
+                    runner.clone(),
+                    namespace,
+                    receiver,
+                ));
                 sender
             });
         }
@@ -83,11 +88,16 @@ async fn modules_changed(subscription: &mut Subscription) -> bool {
 fn wasm_actions(reader: &dyn Reader) -> Result<BTreeMap<Namespace, Actionset>, StoreError> {
     let mut found: BTreeMap<Namespace, Actionset> = BTreeMap::new();
     let range = KeyRange::prefix(&encode_prefix::<Actions>(&()));
-    visit::<Actions>(reader, &range, Order::Ascending, |(namespace, name), record| {
-        if matches!(record.kind, ActionKind::Wasm { .. }) {
-            found.entry(namespace).or_default().insert(name);
-        }
-        ControlFlow::Continue(())
-    })?;
+    visit::<Actions>(
+        reader,
+        &range,
+        Order::Ascending,
+        |(namespace, name), record| {
+            if matches!(record.kind, ActionKind::Wasm { .. }) {
+                found.entry(namespace).or_default().insert(name);
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(found)
 }

@@ -34,7 +34,11 @@ pub(super) struct Runner {
 impl Runner {
     pub(super) fn new(context: Arc<Context>) -> Result<Self, SandboxError> {
         let slots = Semaphore::new(concurrency());
-        Ok(Self { context, sandbox: Arc::new(Sandbox::new()?), slots })
+        Ok(Self {
+            context,
+            sandbox: Arc::new(Sandbox::new()?),
+            slots,
+        })
     }
 
     /// Runs a task to its end and says what is to be reported.
@@ -73,7 +77,10 @@ impl Runner {
                 let read = context
                     .gateway
                     .read_here(move |reader| view::module(reader, &namespace, &name));
-                read.ok().flatten().filter(|module| module.digest == digest).map(|module| module.bytes)
+                read.ok()
+                    .flatten()
+                    .filter(|module| module.digest == digest)
+                    .map(|module| module.bytes)
             };
             sandbox.invoke(Invocation {
                 digest: ModuleDigest(digest),
@@ -99,7 +106,11 @@ impl Runner {
             view::action(reader, &namespace, &name)
         };
         let deadline = Instant::now() + READ_DEADLINE;
-        let action = self.context.gateway.read(Freshness::Linearizable, deadline, read).await?;
+        let action = self
+            .context
+            .gateway
+            .read(Freshness::Linearizable, deadline, read)
+            .await?;
         Ok(action.map(|action| action.record))
     }
 }
@@ -109,8 +120,13 @@ impl Runner {
 fn settings(record: &Option<ActionRecord>) -> ([u8; 32], Limits) {
     let none = ([0; 32], Limits::default());
     let Some(record) = record else { return none };
-    let ActionKind::Wasm { digest, limits } = &record.kind else { return none };
-    let WasmLimits { memory_bytes_max, output_bytes_max } = *limits;
+    let ActionKind::Wasm { digest, limits } = &record.kind else {
+        return none;
+    };
+    let WasmLimits {
+        memory_bytes_max,
+        output_bytes_max,
+    } = *limits;
     let limits = Limits::new(memory_bytes_max, output_bytes_max, record.timeout_ms);
     (*digest, limits.unwrap_or_default())
 }
@@ -127,13 +143,18 @@ fn to_body(token: TaskToken, report: Report) -> Body {
     let output = String::from_utf8(answer.output).map(json_or_string);
     let outcome = OutcomeName::new(answer.outcome.to_string());
     match (output, outcome) {
-        (Ok(output), Ok(outcome)) => {
-            Body::CompleteTask(CompleteTask { token, outcome, output: Json::from_checked(output) })
-        }
+        (Ok(output), Ok(outcome)) => Body::CompleteTask(CompleteTask {
+            token,
+            outcome,
+            output: Json::from_checked(output),
+        }),
         (Ok(_) | Err(_), _) => failure(
             token,
             (FailKind::NoRetry, FailureOutcome::Failure),
-            ("output_malformed", "expected output in UTF-8, but it is not".to_owned()),
+            (
+                "output_malformed",
+                "expected output in UTF-8, but it is not".to_owned(),
+            ),
         ),
     }
 }
@@ -152,7 +173,13 @@ fn failure(
     (kind, outcome): (FailKind, FailureOutcome),
     (code, message): (&str, String),
 ) -> Body {
-    Body::FailTask(FailTask { token, kind, code: Some(code.to_owned()), message, outcome })
+    Body::FailTask(FailTask {
+        token,
+        kind,
+        code: Some(code.to_owned()),
+        message,
+        outcome,
+    })
 }
 
 /// The output as it is when it is JSON, else as a JSON string; nothing is `null`.

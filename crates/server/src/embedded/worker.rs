@@ -96,7 +96,12 @@ impl Worker {
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut has_news = true;
         loop {
-            if has_news && link.offer(concurrency().saturating_sub(self.held.len())).await.is_err() {
+            if has_news
+                && link
+                    .offer(concurrency().saturating_sub(self.held.len()))
+                    .await
+                    .is_err()
+            {
                 return Ok(Ended::Again);
             }
             has_news = false;
@@ -129,8 +134,10 @@ impl Worker {
     }
 
     async fn register(&self, known: &Actionset) -> Result<(), Refusal> {
-        let process =
-            |name: &flotilla_engine::ids::ActionName| Process { name: name.to_string(), kind: ProcessKind::Action };
+        let process = |name: &flotilla_engine::ids::ActionName| Process {
+            name: name.to_string(),
+            kind: ProcessKind::Action,
+        };
         let body = Body::RegisterWorker(Box::new(RegisterWorker {
             worker_id: self.id.clone(),
             incarnation: self.incarnation,
@@ -144,12 +151,18 @@ impl Worker {
         }));
         let command = Command::new(self.namespace.clone(), body);
         let deadline = Instant::now() + COMMAND_DEADLINE;
-        self.context.gateway.submit(command, deadline).await.map(drop)
+        self.context
+            .gateway
+            .submit(command, deadline)
+            .await
+            .map(drop)
     }
 
     /// Runs a task, unless it came twice.
     fn begin(&mut self, task: v1::TaskAssignment) {
-        let Ok(token) = task.task_token.parse::<TaskToken>() else { return };
+        let Ok(token) = task.task_token.parse::<TaskToken>() else {
+            return;
+        };
         if !self.held.insert(token) {
             return;
         }

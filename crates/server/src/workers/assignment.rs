@@ -34,5 +34,7 @@ pub(super) fn message(message: ToWorker) -> v1::ServerMessage {
         }),
         ToWorker::Draining => Message::Draining(v1::Draining {}),
     };
-    v1::ServerMessage { message: Some(message) }
+    v1::ServerMessage {
+        message: Some(message),
+    }
 }

@@ -36,7 +36,10 @@ impl Leaders {
         let channel = self.channel(&leader.client_address)?;
         let mut request = tonic::Request::new(asked);
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
-        WorkerServiceClient::new(channel).r#await(request).await.map(tonic::Response::into_inner)
+        WorkerServiceClient::new(channel)
+            .r#await(request)
+            .await
+            .map(tonic::Response::into_inner)
     }
 
     fn channel(&self, address: &str) -> Result<Channel, Status> {
@@ -46,7 +49,10 @@ impl Leaders {
         }
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .map_err(|_| Status::from(Refusal::not_leader()))?;
-        let channel = endpoint.connect_timeout(CONNECT_DEADLINE).tcp_nodelay(true).connect_lazy();
+        let channel = endpoint
+            .connect_timeout(CONNECT_DEADLINE)
+            .tcp_nodelay(true)
+            .connect_lazy();
         channels.insert(address.to_owned(), channel.clone());
         Ok(channel)
     }

@@ -60,14 +60,22 @@ impl OfferSource for Hub {
         let start = polls.next_offered;
         let mut offers = Vec::new();
         let Polls { open, .. } = &mut *polls;
-        let numbers: Vec<u64> =
-            open.range(start..).chain(open.range(..start)).map(|(number, _)| *number).collect();
+        let numbers: Vec<u64> = open
+            .range(start..)
+            .chain(open.range(..start))
+            .map(|(number, _)| *number)
+            .collect();
         for number in numbers {
             if offers.len() == ENTRY_OFFERS_MAX {
                 polls.next_offered = number;
                 break;
             }
-            offers.extend(polls.open.get_mut(&number).and_then(|poll| poll.offer(number)));
+            offers.extend(
+                polls
+                    .open
+                    .get_mut(&number)
+                    .and_then(|poll| poll.offer(number)),
+            );
         }
         offers
     }
@@ -92,7 +100,9 @@ impl Hub {
     /// when the worker polls anew.
     pub(crate) fn close(&self, number: u64) {
         let mut polls = self.lock();
-        let Some(poll) = polls.open.remove(&number) else { return };
+        let Some(poll) = polls.open.remove(&number) else {
+            return;
+        };
         let key = poll.key().clone();
         if polls.by_worker.get(&key) == Some(&number) {
             polls.by_worker.remove(&key);
@@ -147,8 +157,12 @@ impl Hub {
     pub(crate) fn send(&self, key: &WorkerKey, number: Option<u64>, message: ToWorker) {
         let mut polls = self.lock();
         let open = number.filter(|number| polls.open.contains_key(number));
-        let Some(number) = open.or_else(|| polls.by_worker.get(key).copied()) else { return };
-        let Some(poll) = polls.open.get_mut(&number) else { return };
+        let Some(number) = open.or_else(|| polls.by_worker.get(key).copied()) else {
+            return;
+        };
+        let Some(poll) = polls.open.get_mut(&number) else {
+            return;
+        };
         if poll.send(message).is_err() {
             drop(polls);
             self.close(number);
@@ -177,7 +191,10 @@ impl Hub {
 
     /// Whether some poll has a free slot for the action.
     pub(crate) fn has_slot(&self, (namespace, action): &ActionKey) -> bool {
-        self.lock().open.values().any(|poll| poll.takes(namespace, action))
+        self.lock()
+            .open
+            .values()
+            .any(|poll| poll.takes(namespace, action))
     }
 
     /// Waits until some worker's poll has ended without another in its place.
@@ -205,7 +222,10 @@ impl Hub {
 
 fn action_keys(poll: &Poll) -> Vec<ActionKey> {
     let namespace = &poll.key().namespace;
-    poll.actions().iter().map(|action| (namespace.clone(), action.clone())).collect()
+    poll.actions()
+        .iter()
+        .map(|action| (namespace.clone(), action.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -257,7 +277,10 @@ mod tests {
         let hub = Hub::default();
         let (number, _receiver) = hub.open(request("w"));
         hub.set_total(number, 1).unwrap();
-        let key = (Namespace::default_namespace(), ActionName::new("charge").unwrap());
+        let key = (
+            Namespace::default_namespace(),
+            ActionName::new("charge").unwrap(),
+        );
         assert_eq!(hub.wanted().await, BTreeSet::from([key.clone()]));
         assert!(hub.has_slot(&key));
         hub.close(number);

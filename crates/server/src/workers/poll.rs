@@ -60,7 +60,13 @@ pub(super) struct Poll {
 
 impl Poll {
     pub(super) fn new(request: Request, sender: mpsc::Sender<ToWorker>) -> Self {
-        Self { request, sender, tasks_total_max: 0, sent: 0, offered: 0 }
+        Self {
+            request,
+            sender,
+            tasks_total_max: 0,
+            sent: 0,
+            offered: 0,
+        }
     }
 
     pub(super) fn key(&self) -> &WorkerKey {
@@ -78,7 +84,9 @@ impl Poll {
     }
 
     fn free(&self) -> u64 {
-        self.tasks_total_max.saturating_sub(self.sent).saturating_sub(self.offered)
+        self.tasks_total_max
+            .saturating_sub(self.sent)
+            .saturating_sub(self.offered)
     }
 
     /// Sets the running total; true when there are more free slots than before.
@@ -90,7 +98,10 @@ impl Poll {
 
     /// Offers half of the free slots to the next entry, so that entries in flight share them.
     pub(super) fn offer(&mut self, number: u64) -> Option<Offer> {
-        let slots = self.free().div_ceil(2).min(u64::from(flotilla_engine::limits::SLOTS_MAX));
+        let slots = self
+            .free()
+            .div_ceil(2)
+            .min(u64::from(flotilla_engine::limits::SLOTS_MAX));
         let slots = u32::try_from(slots).ok().filter(|slots| *slots > 0)?;
         self.offered += u64::from(slots);
         Some(Offer {

@@ -42,7 +42,10 @@ fn bounded(field: &'static str, count: usize, count_max: usize) -> Result<(), Re
     if count <= count_max {
         return Ok(());
     }
-    Err(Refusal::invalid(field, format!("expected at most {count_max} {field}, but found {count}")))
+    Err(Refusal::invalid(
+        field,
+        format!("expected at most {count_max} {field}, but found {count}"),
+    ))
 }
 
 fn process(asked: &v1::Process) -> Process {
@@ -50,7 +53,10 @@ fn process(asked: &v1::Process) -> Process {
         v1::ProcessKind::Unspecified | v1::ProcessKind::Action => ProcessKind::Action,
         v1::ProcessKind::StreamConsumer => ProcessKind::StreamConsumer,
     };
-    Process { name: asked.name.clone(), kind }
+    Process {
+        name: asked.name.clone(),
+        kind,
+    }
 }
 
 /// The wire form of a worker's status.
@@ -66,13 +72,21 @@ pub(super) fn status(worker: &WorkerView) -> v1::WorkerStatus {
 /// The manual's WorkerRecord.
 pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRecord {
     let status = status(&worker);
-    let WorkerView { id, record, activity } = worker;
+    let WorkerView {
+        id,
+        record,
+        activity,
+    } = worker;
     let worker_type = match record.kind {
         WorkerKind::Action => v1::WorkerType::Action,
         WorkerKind::Stream => v1::WorkerType::Stream,
     };
     let processes = record.processes.iter().map(|process| {
-        let counted = activity.processes.get(&process.name).cloned().unwrap_or_default();
+        let counted = activity
+            .processes
+            .get(&process.name)
+            .cloned()
+            .unwrap_or_default();
         let kind = match process.kind {
             ProcessKind::Action => v1::ProcessKind::Action,
             ProcessKind::StreamConsumer => v1::ProcessKind::StreamConsumer,
@@ -97,7 +111,10 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
         registered_at_ms: record.registered_at_ms,
         last_heartbeat_at_ms: activity.heard_at_ms,
         machine_id: record.machine_id.clone(),
-        metadata: record.metadata.as_ref().map(|json| json.as_str().to_owned().into()),
+        metadata: record
+            .metadata
+            .as_ref()
+            .map(|json| json.as_str().to_owned().into()),
         processes: processes.collect(),
         labels: record.labels.clone(),
     }

@@ -7,7 +7,8 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
 use flotilla_engine::{
-    Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply, TaskToken, TouchTask,
+    Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply,
+    TaskToken, TouchTask,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,11 +33,17 @@ pub(super) async fn answer(
             incarnation,
             load: load.current_load,
         })),
-        Heard::Hello(_) | Heard::Slots(_) => {
-            Err(Refusal::invalid("message", "expected a report, but found slots or a hello"))
-        }
+        Heard::Hello(_) | Heard::Slots(_) => Err(Refusal::invalid(
+            "message",
+            "expected a report, but found slots or a hello",
+        )),
     };
-    let result = submit(&context, (key.namespace, body), Instant::now() + REPORT_DEADLINE).await;
+    let result = submit(
+        &context,
+        (key.namespace, body),
+        Instant::now() + REPORT_DEADLINE,
+    )
+    .await;
     (sequence, result)
 }
 
@@ -47,23 +54,34 @@ pub(super) async fn submit(
     deadline: Instant,
 ) -> v1::ItemResult {
     let reply = match body {
-        Ok(body) => context.gateway.submit(Command::new(namespace, body), deadline).await,
+        Ok(body) => {
+            context
+                .gateway
+                .submit(Command::new(namespace, body), deadline)
+                .await
+        }
         Err(refusal) => Err(refusal),
     };
     match reply {
-        Ok(Reply::LeaseExtended { expires_at_ms }) => {
-            v1::ItemResult { error: None, lease_expires_at_ms: Some(expires_at_ms) }
-        }
+        Ok(Reply::LeaseExtended { expires_at_ms }) => v1::ItemResult {
+            error: None,
+            lease_expires_at_ms: Some(expires_at_ms),
+        },
         Ok(_) => v1::ItemResult::default(),
-        Err(refusal) => {
-            v1::ItemResult { error: Some(refusal.item_error()), lease_expires_at_ms: None }
-        }
+        Err(refusal) => v1::ItemResult {
+            error: Some(refusal.item_error()),
+            lease_expires_at_ms: None,
+        },
     }
 }
 
 /// The command of a completion.
 pub(super) fn completion_body(completion: v1::TaskCompletion) -> Result<Body, Refusal> {
-    let outcome = if completion.outcome.is_empty() { "success".into() } else { completion.outcome };
+    let outcome = if completion.outcome.is_empty() {
+        "success".into()
+    } else {
+        completion.outcome
+    };
     Ok(Body::CompleteTask(CompleteTask {
         token: token(&completion.task_token)?,
         outcome: request::name(OutcomeName::new(outcome))?,
@@ -89,11 +107,15 @@ pub(super) fn failure_body(failure: v1::TaskFailure) -> Result<Body, Refusal> {
 
 /// The command of a touch.
 pub(super) fn touch_body(touch: &v1::TaskTouch) -> Result<Body, Refusal> {
-    Ok(Body::TouchTask(TouchTask { token: token(&touch.task_token)?, extend_ms: touch.extend_ms }))
+    Ok(Body::TouchTask(TouchTask {
+        token: token(&touch.task_token)?,
+        extend_ms: touch.extend_ms,
+    }))
 }
 
 fn token(text: &str) -> Result<TaskToken, Refusal> {
-    text.parse().map_err(|error: flotilla_engine::TokenInvalid| {
-        Refusal::invalid("task_token", error.to_string())
-    })
+    text.parse()
+        .map_err(|error: flotilla_engine::TokenInvalid| {
+            Refusal::invalid("task_token", error.to_string())
+        })
 }

@@ -43,7 +43,11 @@ pub(crate) struct Workers {
 impl Workers {
     /// The service over the node's open polls.
     pub(crate) fn new(context: Arc<Context>, hub: Arc<Hub>) -> Self {
-        Self { context, hub, leaders: Leaders::default() }
+        Self {
+            context,
+            hub,
+            leaders: Leaders::default(),
+        }
     }
 
     fn is_leading(&self) -> bool {
@@ -62,7 +66,11 @@ impl Workers {
         let read = move |reader: &dyn flotilla_engine::store::Reader| {
             view::worker(reader, &asked.0, &asked.1)
         };
-        let worker = self.context.gateway.read(Freshness::Linearizable, deadline, read).await?;
+        let worker = self
+            .context
+            .gateway
+            .read(Freshness::Linearizable, deadline, read)
+            .await?;
         let worker = worker.ok_or(Rejection::WorkerNotFound(id))?;
         Ok(records::record(&namespace, worker))
     }
@@ -104,13 +112,16 @@ impl Workers {
         let (number, mut tasks) = self.hub.open(greeted.request);
         // As in a session: leases are read again once the poll is open.
         let greeted = greet(&self.context, hello).await?;
-        let mut response = v1::AwaitResponse { tasks: Vec::new(), draining: greeted.is_draining };
+        let mut response = v1::AwaitResponse {
+            tasks: Vec::new(),
+            draining: greeted.is_draining,
+        };
         for (assignment, input) in greeted.to_hand_out {
             response.tasks.push(to_wire(assignment, input));
         }
         if response.tasks.is_empty() && !response.draining {
             // A closed poll answers without tasks: the worker asks again, and finds the new leader.
-            drop(self.hub.set_total(number, slots));
+            let _ = self.hub.set_total(number, slots);
             collect(&mut tasks, &mut response, deadline).await;
         }
         self.hub.close(number);
@@ -152,9 +163,14 @@ impl WorkerService for Workers {
         let registration = records::registration(asked)?;
         let id = registration.worker_id.clone();
         let body = Body::RegisterWorker(Box::new(registration));
-        self.context.gateway.submit(Command::new(namespace.clone(), body), deadline).await?;
+        self.context
+            .gateway
+            .submit(Command::new(namespace.clone(), body), deadline)
+            .await?;
         let worker = self.read_worker(namespace, id, deadline).await?;
-        Ok(Response::new(v1::RegisterResponse { worker: Some(worker) }))
+        Ok(Response::new(v1::RegisterResponse {
+            worker: Some(worker),
+        }))
     }
 
     async fn heartbeat(
@@ -169,13 +185,19 @@ impl WorkerService for Workers {
             incarnation: asked.incarnation,
             load: asked.current_load,
         });
-        let reply = self.context.gateway.submit(Command::new(namespace, body), deadline).await?;
+        let reply = self
+            .context
+            .gateway
+            .submit(Command::new(namespace, body), deadline)
+            .await?;
         let status = match reply {
             Reply::WorkerHeard { is_draining: true } => v1::WorkerStatus::Draining,
             _ if asked.current_load == 0 => v1::WorkerStatus::Idle,
             _ => v1::WorkerStatus::Active,
         };
-        Ok(Response::new(v1::HeartbeatResponse { status: status.into() }))
+        Ok(Response::new(v1::HeartbeatResponse {
+            status: status.into(),
+        }))
     }
 
     async fn drain(
@@ -188,7 +210,17 @@ impl WorkerService for Workers {
         let worker_id = request::name(WorkerId::new(asked.worker_id))?;
         let body = Body::DrainWorker(DrainWorker { worker_id });
         let request_id = Some(request::request_id(&asked.request_id)?);
-        self.context.gateway.submit(Command { request_id, namespace, body }, deadline).await?;
+        self.context
+            .gateway
+            .submit(
+                Command {
+                    request_id,
+                    namespace,
+                    body,
+                },
+                deadline,
+            )
+            .await?;
         Ok(Response::new(v1::DrainResponse {}))
     }
 
@@ -201,9 +233,22 @@ impl WorkerService for Workers {
         let namespace = request::namespace(&asked.namespace)?;
         let worker_id = request::name(WorkerId::new(asked.worker_id))?;
         let incarnation = asked.incarnation;
-        let body = Body::DeregisterWorker(DeregisterWorker { worker_id, incarnation });
+        let body = Body::DeregisterWorker(DeregisterWorker {
+            worker_id,
+            incarnation,
+        });
         let request_id = Some(request::request_id(&asked.request_id)?);
-        self.context.gateway.submit(Command { request_id, namespace, body }, deadline).await?;
+        self.context
+            .gateway
+            .submit(
+                Command {
+                    request_id,
+                    namespace,
+                    body,
+                },
+                deadline,
+            )
+            .await?;
         Ok(Response::new(v1::DeregisterResponse {}))
     }
 
@@ -219,8 +264,15 @@ impl WorkerService for Workers {
         let read = move |reader: &dyn flotilla_engine::store::Reader| {
             view::workers(reader, &scope, page.scope())
         };
-        let found = self.context.gateway.read(Freshness::Linearizable, deadline, read).await?;
-        let items = found.items.into_iter().map(|worker| records::record(&namespace, worker));
+        let found = self
+            .context
+            .gateway
+            .scan(Freshness::Linearizable, deadline, read)
+            .await?;
+        let items = found
+            .items
+            .into_iter()
+            .map(|worker| records::record(&namespace, worker));
         Ok(Response::new(v1::ListWorkersResponse {
             items: items.collect(),
             next_page: request::page_token(found.next),
@@ -235,7 +287,9 @@ impl WorkerService for Workers {
         let asked = asked.into_inner();
         let namespace = request::namespace(&asked.namespace)?;
         let id = request::name(WorkerId::new(asked.worker_id))?;
-        Ok(Response::new(self.read_worker(namespace, id, deadline).await?))
+        Ok(Response::new(
+            self.read_worker(namespace, id, deadline).await?,
+        ))
     }
 
     async fn r#await(
@@ -245,9 +299,16 @@ impl WorkerService for Workers {
         if self.is_leading() {
             return Ok(Response::new(self.await_here(asked.into_inner()).await?));
         }
-        let wait_ms = asked.get_ref().wait_ms.unwrap_or(AWAIT_MS_DEFAULT).min(AWAIT_MS_MAX);
+        let wait_ms = asked
+            .get_ref()
+            .wait_ms
+            .unwrap_or(AWAIT_MS_DEFAULT)
+            .min(AWAIT_MS_MAX);
         let deadline = Instant::now() + Duration::from_millis(wait_ms) + Duration::from_secs(5);
-        let response = self.leaders.await_tasks(&self.context, asked.into_inner(), deadline).await;
+        let response = self
+            .leaders
+            .await_tasks(&self.context, asked.into_inner(), deadline)
+            .await;
         Ok(Response::new(response?))
     }
 

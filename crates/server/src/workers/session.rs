@@ -9,9 +9,9 @@ use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, WorkerId};
+use flotilla_engine::json::Json;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Assignment, Rejection, TaskToken, view};
-use flotilla_engine::json::Json;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,10 +44,16 @@ pub(super) struct Session {
 pub(super) async fn greet(context: &Context, hello: v1::WorkerHello) -> Result<Hello, Refusal> {
     let namespace = request::namespace(&hello.namespace)?;
     let worker = request::name(WorkerId::new(hello.worker_id))?;
-    let actions: Result<Vec<ActionName>, Refusal> =
-        hello.actions.into_iter().map(|name| request::name(ActionName::new(name))).collect();
-    let held: BTreeSet<TaskToken> =
-        hello.held_task_tokens.iter().filter_map(|token| token.parse().ok()).collect();
+    let actions: Result<Vec<ActionName>, Refusal> = hello
+        .actions
+        .into_iter()
+        .map(|name| request::name(ActionName::new(name)))
+        .collect();
+    let held: BTreeSet<TaskToken> = hello
+        .held_task_tokens
+        .iter()
+        .filter_map(|token| token.parse().ok())
+        .collect();
     let key = WorkerKey { namespace, worker };
     let known = context.gateway.read_here({
         let key = key.clone();
@@ -59,9 +65,18 @@ pub(super) async fn greet(context: &Context, hello: v1::WorkerHello) -> Result<H
     if record.incarnation != hello.incarnation {
         return Err(Rejection::WorkerReplaced(key.worker).into());
     }
-    let request = Request { key, actions: actions?, labels: record.labels };
+    let request = Request {
+        key,
+        actions: actions?,
+        labels: record.labels,
+    };
     let is_draining = activity.is_draining;
-    Ok(Hello { request, incarnation: hello.incarnation, is_draining, to_hand_out })
+    Ok(Hello {
+        request,
+        incarnation: hello.incarnation,
+        is_draining,
+        to_hand_out,
+    })
 }
 
 type Registered = (
@@ -76,7 +91,9 @@ fn registered(
     key: &WorkerKey,
     held: &BTreeSet<TaskToken>,
 ) -> Result<Option<Registered>, StoreError> {
-    let Some(view) = view::worker(reader, &key.namespace, &key.worker)? else { return Ok(None) };
+    let Some(view) = view::worker(reader, &key.namespace, &key.worker)? else {
+        return Ok(None);
+    };
     let mut to_hand_out = Vec::new();
     for task in &view.activity.leases {
         let leased = view::assignment(reader, *task)?;
@@ -95,7 +112,9 @@ impl Session {
     }
 
     async fn talk(&mut self) -> Result<(), Refusal> {
-        let Some(hello) = self.first_message().await? else { return Ok(()) };
+        let Some(hello) = self.first_message().await? else {
+            return Ok(());
+        };
         // The poll is opened before the leases are read, so that a task that is assigned in
         // between is either read or delivered; a worker takes one that comes twice only once.
         let (number, mut tasks) = {
@@ -113,10 +132,14 @@ impl Session {
     /// The hello; `None` when the worker went away without a word.
     async fn first_message(&mut self) -> Result<Option<v1::WorkerHello>, Refusal> {
         match self.incoming.message().await {
-            Ok(Some(v1::WorkerMessage { message: Some(Heard::Hello(hello)), .. })) => Ok(Some(hello)),
-            Ok(Some(_)) => {
-                Err(Refusal::invalid("hello", "expected the first message to be `hello`, but it is not"))
-            }
+            Ok(Some(v1::WorkerMessage {
+                message: Some(Heard::Hello(hello)),
+                ..
+            })) => Ok(Some(hello)),
+            Ok(Some(_)) => Err(Refusal::invalid(
+                "hello",
+                "expected the first message to be `hello`, but it is not",
+            )),
             Ok(None) | Err(_) => Ok(None),
         }
     }
@@ -133,8 +156,13 @@ impl Session {
         } else {
             v1::WorkerStatus::Active
         };
-        let hello_ok = v1::HelloOk { status: status.into() };
-        self.say(v1::ServerMessage { message: Some(Say::HelloOk(hello_ok)) }).await;
+        let hello_ok = v1::HelloOk {
+            status: status.into(),
+        };
+        self.say(v1::ServerMessage {
+            message: Some(Say::HelloOk(hello_ok)),
+        })
+        .await;
         for (assignment, input) in hello.to_hand_out {
             let task = ToWorker::Task(Box::new(assignment), input);
             self.hub.send(&key, Some(number), task);

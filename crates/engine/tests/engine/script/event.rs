@@ -100,7 +100,7 @@ fn kind_in_words(
         | EventKind::WorkflowFailed { .. }
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. }
-        | EventKind::RunQuarantined { .. } => end_in_words(definition, kind),
+        | EventKind::RunQuarantined => end_in_words(definition, kind),
     }
 }
 
