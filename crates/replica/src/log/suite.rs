@@ -80,10 +80,22 @@ impl RaftStateMachine<TypeConfig> for GapFilling {
     }
 }
 
+/// Lets a store close before its directory goes and the next one opens.
+struct Guard {
+    threads: Threads,
+    _directory: TempDir,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.threads.join();
+    }
+}
+
 struct Builder;
 
-impl StoreBuilder<TypeConfig, LogStore, GapFilling, TempDir> for Builder {
-    async fn build(&self) -> Result<(TempDir, LogStore, GapFilling), StorageError<TypeConfig>> {
+impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
+    async fn build(&self) -> Result<(Guard, LogStore, GapFilling), StorageError<TypeConfig>> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let device = RocksStorage
             .open_log(directory.path())
@@ -102,8 +114,12 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, TempDir> for Builder {
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
             outlets: Outlets::new(),
         };
-        let machine = Machine::start(applier, &threads);
-        Ok((directory, log, GapFilling(machine.expect("an empty state"))))
+        let machine = Machine::start(applier, &threads).expect("an empty state");
+        let guard = Guard {
+            threads,
+            _directory: directory,
+        };
+        Ok((guard, log, GapFilling(machine)))
     }
 }
 

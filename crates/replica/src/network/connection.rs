@@ -108,6 +108,14 @@ impl NetStreamAppend<TypeConfig> for Connection {
             convert::append_out(&request, local.sender(target))
         });
         Box::pin(async move {
+            // openraft's back-off after a failure lies before the first request. Connecting without
+            // waiting for it would try a peer that refuses connections again and again, at once.
+            let mut requests = requests;
+            let Some(first) = requests.next().await else {
+                let nothing: BoxStream<'s, Appended> = Box::pin(futures::stream::empty());
+                return Ok(nothing);
+            };
+            let requests = futures::stream::iter([first]).chain(requests);
             let opened = tokio::time::timeout(STALL, self.calls.append(Box::pin(requests))).await;
             let answers = opened
                 .map_err(|_| self.timed_out(RPCTypes::AppendEntries, STALL))?

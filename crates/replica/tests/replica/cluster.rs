@@ -87,6 +87,17 @@ impl Cluster {
         self.replicas.insert(id, started.expect("the node starts"));
     }
 
+    /// The configuration of a node that the test starts itself.
+    pub(crate) fn taken_config(&mut self, id: u64) -> Config {
+        self.reserved.remove(&id);
+        self.config(id)
+    }
+
+    /// Ends a node without a word to the others.
+    pub(crate) fn kill(&mut self, id: u64) {
+        drop(self.replicas.remove(&id).expect("a running node"));
+    }
+
     /// Ends a node in order.
     pub(crate) async fn stop(&mut self, id: u64) {
         let replica = self.replicas.remove(&id).expect("a running node");

@@ -85,8 +85,8 @@ async fn a_wiped_member_that_starts_first_is_refused_once_a_peer_is_up() {
 #[tokio::test]
 async fn a_stranger_with_an_empty_directory_is_refused() {
     let cluster = Cluster::started(1, Tuning::default()).await;
-    let stranger = Cluster::new(2, Tuning::default());
-    let mut config = stranger.config(2);
+    let mut stranger = Cluster::new(2, Tuning::default());
+    let mut config = stranger.taken_config(2);
     let Formation::Found { peers } = &mut config.formation else {
         panic!("a first member")
     };
@@ -170,17 +170,17 @@ async fn a_node_that_is_not_in_its_own_list_of_peers_is_refused() {
 #[tokio::test]
 async fn a_later_node_joins_with_an_id_of_its_own_and_not_with_a_used_one() {
     let cluster = Cluster::started(2, Tuning::default()).await;
-    let later = Cluster::new(3, Tuning::default());
+    let mut later = Cluster::new(3, Tuning::default());
     let seeds = vec![cluster.config(1).peer_listen.to_string()];
     let formation = Formation::Join { seeds };
-    let mut config = later.config(2);
+    let mut config = later.taken_config(2);
     config.formation = formation.clone();
     let error = Replica::start(config, Hooks::default())
         .await
         .err()
         .unwrap();
     assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
-    let mut config = later.config(3);
+    let mut config = later.taken_config(3);
     config.formation = formation;
     let joined = Replica::start(config, Hooks::default()).await.unwrap();
     assert!(joined.fatal().borrow().is_none());

@@ -97,7 +97,7 @@ async fn what_was_acknowledged_survives_the_leader_and_the_rest_goes_on() {
             .unwrap()
             .unwrap();
     }
-    cluster.stop(leader).await;
+    cluster.kill(leader);
     let survivor = cluster.ids()[0];
     let again = submit_surely(cluster.node(survivor), register("action-7")).await;
     assert_eq!(again, Ok(UNCHANGED));
@@ -142,7 +142,7 @@ async fn without_a_quorum_commands_fail_as_retryable_within_their_deadline_and_s
     let kept = cluster.follower().await;
     for id in cluster.ids() {
         if id != kept {
-            cluster.stop(id).await;
+            cluster.kill(id);
         }
     }
     let node = cluster.node(kept);

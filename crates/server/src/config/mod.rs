@@ -4,6 +4,7 @@ mod peer;
 
 pub use peer::Peer;
 
+use flotilla_replica::Tuning;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -33,6 +34,11 @@ pub struct ServerConfig {
     pub join: Option<String>,
     /// Whether other machines may connect although nothing is encrypted.
     pub insecure: bool,
+    /// A snapshot is made after so many bytes of log.
+    pub snapshot_log_bytes: u64,
+    /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
+    /// In bytes, not below `snapshot_log_bytes`.
+    pub log_bytes_max: u64,
 }
 
 /// Why a configuration is refused.
@@ -74,6 +80,17 @@ pub enum ConfigInvalid {
     /// No place for the data.
     #[error("expected `data_dir` to name a directory, but it is empty")]
     DataDirEmpty,
+    /// The log would be cut before a snapshot could stand in for it.
+    #[error(
+        "expected `log_bytes_max` to be at least `snapshot_log_bytes` and that above 0, but they are \
+         {log_bytes_max} and {snapshot_log_bytes}"
+    )]
+    LogBytes {
+        /// As configured.
+        snapshot_log_bytes: u64,
+        /// As configured.
+        log_bytes_max: u64,
+    },
 }
 
 impl Default for ServerConfig {
@@ -89,6 +106,8 @@ impl Default for ServerConfig {
             peers: Vec::new(),
             join: None,
             insecure: false,
+            snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
+            log_bytes_max: Tuning::default().log_bytes_max,
         }
     }
 }
@@ -96,7 +115,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// The names of all keys: those of the file, the flags and, in capitals behind `FLO_`, the
     /// environment.
-    pub const KEYS: [&str; 9] = [
+    pub const KEYS: [&str; 11] = [
         "node_id",
         "listen",
         "http_listen",
@@ -106,6 +125,8 @@ impl ServerConfig {
         "peers",
         "join",
         "insecure",
+        "snapshot_log_bytes",
+        "log_bytes_max",
     ];
 
     /// Checks what a single field cannot say.
@@ -119,6 +140,7 @@ impl ServerConfig {
         if self.data_dir.as_os_str().is_empty() {
             return Err(ConfigInvalid::DataDirEmpty);
         }
+        self.check_log()?;
         self.check_peers()?;
         self.check_addresses()
     }
@@ -154,6 +176,21 @@ impl ServerConfig {
             return Err(ConfigInvalid::NodeNotAmongPeers(self.node_id));
         }
         Ok(())
+    }
+
+    fn check_log(&self) -> Result<(), ConfigInvalid> {
+        let Self {
+            snapshot_log_bytes,
+            log_bytes_max,
+            ..
+        } = *self;
+        if snapshot_log_bytes > 0 && log_bytes_max >= snapshot_log_bytes {
+            return Ok(());
+        }
+        Err(ConfigInvalid::LogBytes {
+            snapshot_log_bytes,
+            log_bytes_max,
+        })
     }
 
     fn check_addresses(&self) -> Result<(), ConfigInvalid> {
@@ -198,7 +235,8 @@ impl ConfigInvalid {
             | Self::PeerRepeated(_)
             | Self::Address { .. }
             | Self::AdvertiseMissing(_)
-            | Self::DataDirEmpty => None,
+            | Self::DataDirEmpty
+            | Self::LogBytes { .. } => None,
         }
     }
 }
@@ -262,6 +300,10 @@ mod tests {
     fn each_fault_is_named() {
         let cases = [
             (json!({"node_id": 0}), "at least 1"),
+            (
+                json!({"snapshot_log_bytes": 2, "log_bytes_max": 1}),
+                "at least `snapshot_log_bytes`",
+            ),
             (
                 json!({"node_id": 3, "peers": "1=a:1,2=b:1"}),
                 "node 3 is not among them",

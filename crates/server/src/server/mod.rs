@@ -180,7 +180,11 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
         client_address: client_address.to_owned(),
         data_directory: config.data_dir.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        tuning: Tuning::default(),
+        tuning: Tuning {
+            snapshot_log_bytes: config.snapshot_log_bytes,
+            log_bytes_max: config.log_bytes_max,
+            ..Tuning::default()
+        },
     }
 }
 

@@ -94,6 +94,27 @@ pub(super) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     insecure: Option<bool>,
+
+    /// Make a snapshot after so many bytes of log [default: 64 MiB]
+    #[arg(
+        long,
+        env = "FLO_SNAPSHOT_LOG_BYTES",
+        hide_env_values = true,
+        value_name = "BYTES"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot_log_bytes: Option<u64>,
+
+    /// Cut a log longer than this even if a node that is away still needs it; that node gets a
+    /// snapshot [default: 512 MiB]
+    #[arg(
+        long,
+        env = "FLO_LOG_BYTES_MAX",
+        hide_env_values = true,
+        value_name = "BYTES"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_bytes_max: Option<u64>,
 }
 
 impl Settings {
@@ -169,6 +190,8 @@ mod tests {
             peers: Some("3=a:3".to_owned()),
             join: Some("b:3".to_owned()),
             insecure: Some(true),
+            snapshot_log_bytes: Some(1),
+            log_bytes_max: Some(2),
         };
         let given = serde_json::to_value(&flags).expect("printable");
         for key in ServerConfig::KEYS {
