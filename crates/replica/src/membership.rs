@@ -133,6 +133,16 @@ mod tests {
         assert_eq!(decode_stored(&encode_stored(&stored)).unwrap(), stored);
     }
 
+    /// A released form is never edited (design rule 12): a difference here needs a new version.
+    #[test]
+    fn the_bytes_of_a_membership_do_not_change() {
+        let members = BTreeMap::from([(1, member("n"))]);
+        let membership = Membership::new(vec![BTreeSet::from([1])], members).unwrap();
+        let stored = StoredMembership::new(Some(LogId::new_term_index(3, 9)), membership);
+        let golden = b"\x01\x00\x01\x03\x09\x01\x01\x01\x01\x01\x01c\x06n:9001\x06n:9000\x07";
+        assert_eq!(encode_stored(&stored), golden);
+    }
+
     #[test]
     fn the_empty_membership_of_a_fresh_replica_survives_the_round_trip() {
         let stored = StoredMembership::default();

@@ -283,6 +283,47 @@ mod tests {
         );
     }
 
+    /// Released forms are never edited (design rule 12): a difference here needs a new version.
+    #[test]
+    fn the_bytes_of_rows_do_not_change() {
+        let mut writes = Writes::new();
+        let log_id = Some(LogId::new_term_index(3, 8));
+        put_progress(
+            &mut writes,
+            &Progress {
+                log_id,
+                digest: 5,
+                now_ms: 300,
+            },
+        );
+        put_purge_floor(&mut writes, 7);
+        put_identity(
+            &mut writes,
+            &Identity {
+                node_id: 2,
+                incarnation: 99,
+            },
+        );
+        put_divergence(
+            &mut writes,
+            &Divergence {
+                index: 8,
+                ours: 1,
+                majority: 2,
+            },
+        );
+        put_digest_reports(&mut writes, 9, &BTreeMap::from([(1, 5)]));
+        let golden: [(&[u8], &[u8]); 5] = [
+            (&[0xF0, 2], &[1, 7]),
+            (&[0xF0, 3, 0, 0, 0, 0, 0, 0, 0, 9], &[1, 0, 1, 1, 5]),
+            (&[0xF1, 1], &[1, 0, 1, 3, 8, 5, 251, 44, 1]),
+            (&[0xF2, 1], &[1, 0, 2, 99]),
+            (&[0xF2, 2], &[1, 0, 8, 1, 2]),
+        ];
+        let golden = golden.map(|(key, value)| (key.to_vec(), Some(value.to_vec())));
+        assert_eq!(writes, Writes::from(golden));
+    }
+
     #[test]
     fn rows_of_an_empty_store_have_their_defaults() {
         let store = MemoryStore::default();
