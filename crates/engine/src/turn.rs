@@ -137,6 +137,8 @@ pub(crate) struct Turn<'t, 'e> {
 impl<'t, 'e> Turn<'t, 'e> {
     /// The turn of the command at `position` in its entry.
     pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
+        // Whose work an earlier command of the entry did says nothing about this one's panic.
+        entry.suspect = None;
         let random_state = entry.stamp.seed ^ position.wrapping_mul(0xd134_2543_de82_ef95);
         Self {
             entry,

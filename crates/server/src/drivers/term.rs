@@ -1,11 +1,12 @@
 //! A leader's term: its first word, and the drivers that run while it lasts.
 
-use super::{Driver, checks, dispatch, health, sweep, timers};
+use super::{Driver, RETRY_DELAY, checks, dispatch, health, sweep, timers};
 use crate::errors::Refusal;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{BeginTerm, Body, Command};
 use flotilla_replica::Leadership;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// Leads whenever this node is the leader, until shutdown.
 pub(super) async fn lead_again_and_again(driver: Driver) {
@@ -45,13 +46,15 @@ async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
     );
 }
 
-/// Runs the drivers; returns only when the term cannot be begun.
+/// Begins the term and runs the drivers, until the caller drops it.
+///
+/// Without its beginning the drivers would act without grace: leases that ran out while nobody led
+/// would be taken from workers that could not touch them. So it is tried until it is accepted, or
+/// the term is over.
 async fn lead(driver: &Driver) {
-    if let Err(refusal) = begin_term(driver).await {
-        // The term is most likely over. If it is not, the drivers would act without grace: leases
-        // that ran out while nobody led would be taken from workers that could not touch them.
+    while let Err(refusal) = begin_term(driver).await {
         tracing::warn!(%refusal, "the term could not be begun");
-        return;
+        sleep(RETRY_DELAY).await;
     }
     tokio::join!(
         timers::drive(driver),
