@@ -17,6 +17,18 @@ use tokio::sync::{Notify, mpsc};
 /// An action of a namespace.
 pub(crate) type ActionKey = (Namespace, ActionName);
 
+/// Closes a poll when it is dropped, however its caller ends.
+pub(crate) struct PollGuard<'h> {
+    hub: &'h Hub,
+    number: u64,
+}
+
+impl Drop for PollGuard<'_> {
+    fn drop(&mut self) {
+        self.hub.close(self.number);
+    }
+}
+
 /// The open polls of this node.
 #[derive(Default)]
 pub(crate) struct Hub {
@@ -94,6 +106,11 @@ impl Hub {
         }
         polls.open.insert(number, Poll::new(request, sender));
         (number, receiver)
+    }
+
+    /// Closes the poll when the guard is dropped.
+    pub(crate) fn guard(&self, number: u64) -> PollGuard<'_> {
+        PollGuard { hub: self, number }
     }
 
     /// Closes a poll. Tasks that are still under way to it stay leased, and are handed out again

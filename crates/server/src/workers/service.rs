@@ -110,6 +110,8 @@ impl Workers {
         };
         let greeted = greet(&self.context, hello.clone()).await?;
         let (number, mut tasks) = self.hub.open(greeted.request);
+        // The caller may go away at any await; a poll without a reader must not keep its slots.
+        let _guard = self.hub.guard(number);
         // As in a session: leases are read again once the poll is open.
         let greeted = greet(&self.context, hello).await?;
         let mut response = v1::AwaitResponse {
@@ -124,7 +126,6 @@ impl Workers {
             let _ = self.hub.set_total(number, slots);
             collect(&mut tasks, &mut response, deadline).await;
         }
-        self.hub.close(number);
         Ok(response)
     }
 }
