@@ -98,8 +98,7 @@ impl Workers {
 
     /// Waits for tasks at this node, which leads.
     async fn await_here(&self, asked: v1::AwaitRequest) -> Result<v1::AwaitResponse, Refusal> {
-        let wait_ms = asked.wait_ms.unwrap_or(AWAIT_MS_DEFAULT).min(AWAIT_MS_MAX);
-        let deadline = Instant::now() + Duration::from_millis(wait_ms);
+        let deadline = Instant::now() + wait_of(&asked);
         let slots = u64::from(asked.slots.max(1));
         let hello = v1::WorkerHello {
             namespace: asked.namespace,
@@ -128,6 +127,11 @@ impl Workers {
         }
         Ok(response)
     }
+}
+
+/// How long a poll waits, within its bound (A22).
+fn wait_of(asked: &v1::AwaitRequest) -> Duration {
+    Duration::from_millis(asked.wait_ms.unwrap_or(AWAIT_MS_DEFAULT).min(AWAIT_MS_MAX))
 }
 
 /// Waits for the first delivery, then takes what has come with it.
@@ -300,12 +304,7 @@ impl WorkerService for Workers {
         if self.is_leading() {
             return Ok(Response::new(self.await_here(asked.into_inner()).await?));
         }
-        let wait_ms = asked
-            .get_ref()
-            .wait_ms
-            .unwrap_or(AWAIT_MS_DEFAULT)
-            .min(AWAIT_MS_MAX);
-        let deadline = Instant::now() + Duration::from_millis(wait_ms) + Duration::from_secs(5);
+        let deadline = Instant::now() + wait_of(asked.get_ref()) + Duration::from_secs(5);
         let response = self
             .leaders
             .await_tasks(&self.context, asked.into_inner(), deadline)
