@@ -68,10 +68,17 @@ impl Answer {
     /// When it failed, or printed something else.
     #[must_use]
     pub fn decode<T: DeserializeOwned>(self) -> T {
-        let shown = self.show();
-        let stdout = self.success();
-        let decoded = serde_json::from_str(&stdout);
-        decoded.unwrap_or_else(|error| panic!("expected JSON, but {error}: {shown}"))
+        assert_eq!(self.code, 0, "expected success, but {}", self.show());
+        let decoded = self.decode_stdout();
+        decoded.unwrap_or_else(|error| panic!("expected JSON, but {error}: {}", self.show()))
+    }
+
+    /// What it printed, as JSON of a known shape, whatever its exit code.
+    ///
+    /// # Errors
+    /// When it printed something else.
+    pub fn decode_stdout<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.stdout)
     }
 
     /// The error that it ended with; the command must have been run with `-o json`.

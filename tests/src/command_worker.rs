@@ -19,9 +19,25 @@ impl CommandWorker {
     /// When that does not happen.
     #[must_use]
     pub fn start(flo: &Flo, scratch: &Scratch, id: &str, actions: &[(&str, &str)]) -> Self {
+        Self::start_with(flo, scratch, &["--worker-id", id], actions)
+    }
+
+    /// Starts it with these flags, the worker's id first, and waits until it may be given tasks.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    #[must_use]
+    pub fn start_with(
+        flo: &Flo,
+        scratch: &Scratch,
+        flags: &[&str],
+        actions: &[(&str, &str)],
+    ) -> Self {
+        let id = flags.get(1).expect("a flag and the worker's id");
         let mut command = binary::flo();
         command
-            .args(["worker", "exec", "--worker-id", id])
+            .args(["worker", "exec"])
+            .args(flags)
             .env("FLO_ENDPOINT", flo.endpoints())
             .env("TMPDIR", scratch.path(""));
         for (name, script) in actions {
@@ -42,6 +58,18 @@ impl CommandWorker {
     /// # Panics
     /// When it does not end.
     pub fn drain(&mut self) -> ExitStatus {
-        self.process.terminate()
+        self.begin_drain();
+        self.process.wait()
+    }
+
+    /// Sends SIGTERM, upon which it drains.
+    pub fn begin_drain(&mut self) {
+        self.process.ask_to_end();
+    }
+
+    /// Everything that it has said.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.process.output()
     }
 }

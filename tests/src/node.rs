@@ -9,6 +9,9 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+/// The exit code of a status without a leader (cli.md).
+const NO_LEADER: i32 = 4;
+
 /// One node of a cluster: its place, and its process while it runs.
 ///
 /// Its ports are P for clients, P+1 for peers and P+2 for HTTP.
@@ -150,17 +153,24 @@ impl Node {
     ///
     /// # Errors
     /// What the command said, when the node does not answer.
+    ///
+    /// # Panics
+    /// When the exit code does not tell whether there is a leader.
     pub fn status(&self) -> Result<ClusterStatus, String> {
         // A command would go on trying to connect for a while.
         let address = (Ipv4Addr::LOCALHOST, self.settings.port);
         TcpStream::connect(address).map_err(|error| error.to_string())?;
         let line = ["-o", "json", "--timeout", "5s", "cluster", "status"];
         let answer = Flo::at(self.endpoint()).run(&line);
-        if answer.code == 0 {
-            Ok(answer.decode())
+        let status = answer.decode_stdout::<ClusterStatus>();
+        let status = status.map_err(|_| answer.show())?;
+        let expected = if status.leader.is_some() {
+            0
         } else {
-            Err(answer.show())
-        }
+            NO_LEADER
+        };
+        assert_eq!(answer.code, expected, "{}", answer.show());
+        Ok(status)
     }
 
     fn take(&mut self) -> Process {

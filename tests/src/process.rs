@@ -73,8 +73,13 @@ impl Process {
     /// # Panics
     /// When it does not end.
     pub fn terminate(&mut self) -> ExitStatus {
-        signal::kill(self.pid(), Signal::SIGTERM).expect("a child of this process");
+        self.ask_to_end();
         self.wait()
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn ask_to_end(&self) {
+        signal::kill(self.pid(), Signal::SIGTERM).expect("a child of this process");
     }
 
     /// Waits until it has ended by itself.

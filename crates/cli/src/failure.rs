@@ -46,6 +46,11 @@ impl Failure {
         Self::new(Exit::Refused, code, message)
     }
 
+    /// What may be otherwise in a while, or is not known.
+    pub(crate) fn retryable(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Exit::Retryable, code, message)
+    }
+
     /// A fault of this machine or of a server on it.
     pub(crate) fn local(code: &str, message: impl Into<String>) -> Self {
         Self::new(Exit::NotFound, code, message)
@@ -70,14 +75,6 @@ impl Failure {
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
-            ..self
-        }
-    }
-
-    /// The same failure, whose single faults were shown in another way.
-    pub(crate) fn without_violations(self) -> Self {
-        Self {
-            violations: Vec::new(),
             ..self
         }
     }
@@ -137,9 +134,9 @@ impl Failure {
 
     fn render_text(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
-        // A single fault is often the whole message.
         let faults = self.violations.iter();
-        for fault in faults.filter(|fault| fault.description != self.message) {
+        // The message often tells one of them already.
+        for fault in faults.filter(|fault| !self.message.contains(&fault.description)) {
             text.push_str(&format!("  {}: {}\n", fault.field, fault.description));
         }
         if let Some(hint) = &self.hint {
@@ -242,6 +239,28 @@ mod tests {
                 {"error":{"code":"run_finished","message":"expected an open run, but it ended","hint":"see flo workflow status"}}
             "#]],
         );
+    }
+
+    #[test]
+    fn a_fault_that_the_message_tells_is_not_told_twice() {
+        let fault = |field: &str, description: &str| Violation {
+            field: field.to_owned(),
+            description: description.to_owned(),
+        };
+        let message =
+            "expected a valid definition, but it has 2 errors, the first of them: no name";
+        let failure = Failure {
+            violations: vec![
+                fault("a.yaml:1:1", "no name"),
+                fault("a.yaml:2:1", "no start"),
+            ],
+            ..Failure::refused("definition_invalid", message)
+        };
+        expect![[r#"
+            error: expected a valid definition, but it has 2 errors, the first of them: no name
+              a.yaml:2:1: no start
+        "#]]
+        .assert_eq(&failure.render(Format::Text));
     }
 
     #[test]

@@ -100,10 +100,19 @@ impl Output {
     /// Prints a page of a list: as text a table, with the way to the next page on stderr.
     pub(crate) fn page<R: Row>(self, page: &Page<R>) -> Result<(), Failure> {
         self.value(page, |page| table(&page.items))?;
-        if let (Format::Text, Some(token)) = (self.format, &page.next_page) {
-            eprintln!("there is more: --page {token}");
+        if let Some(token) = &page.next_page {
+            self.note(&format!("there is more: --page {token}"));
         }
         Ok(())
+    }
+
+    /// Tells a person on stderr what the result does not say. Programs, which ask for the other
+    /// formats, find it in the fields of the result, and only errors on stderr.
+    pub(crate) fn note(self, text: &str) {
+        if self.format == Format::Text {
+            // Whoever closed stderr does not want to know.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
     }
 
     /// Prints one item of a sequence that may go on for long: JSON on one line, YAML as a document.

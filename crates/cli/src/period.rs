@@ -21,6 +21,23 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A length for people, to a tenth of a second from one second on: `500ms`, `1.5s`, `30s`, `60m`.
+pub(crate) fn show(length: Duration) -> String {
+    let total_ms = length.as_millis();
+    let (seconds, tenths) = (total_ms / 1_000, total_ms % 1_000 / 100);
+    match (seconds, tenths) {
+        (0, _) => format!("{total_ms}ms"),
+        (_, 0) if seconds >= 120 && seconds % 60 == 0 => format!("{}m", seconds / 60),
+        (_, 0) => format!("{seconds}s"),
+        (_, _) => format!("{seconds}.{tenths}s"),
+    }
+}
+
+/// The same of a number of milliseconds.
+pub(crate) fn show_ms(length_ms: u64) -> String {
+    show(Duration::from_millis(length_ms))
+}
+
 fn expected(text: &str) -> String {
     format!("expected a time above 0 as 500ms, 10s, 2m or 10, but it is {text:?}")
 }
@@ -35,6 +52,23 @@ mod tests {
         assert_eq!(parse("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(parse("7"), Ok(Duration::from_secs(7)));
         assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn a_length_is_shown_in_the_unit_that_it_is_given_in() {
+        let lengths = [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (1_550, "1.5s"),
+            (30_000, "30s"),
+            (90_000, "90s"),
+            (300_000, "5m"),
+            (3_600_000, "60m"),
+        ];
+        for (length_ms, text) in lengths {
+            assert_eq!(show_ms(length_ms), text);
+        }
     }
 
     #[test]

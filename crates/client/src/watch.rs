@@ -3,14 +3,15 @@
 use crate::backoff::Backoff;
 use crate::call::{Opened, REPLY_BYTES_MAX};
 use crate::client::Client;
-use crate::error::ClientError;
+use crate::error::{ClientError, ErrorKind};
 use crate::failure::{Failure, Verdict};
+use crate::names::PublishedName;
 use crate::requests::Prepare;
 use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
 use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
-use futures::stream::{BoxStream, StreamExt, try_unfold};
-use tokio::time::{Instant, sleep};
+use futures::stream::{BoxStream, StreamExt, TryStreamExt, try_unfold};
+use tokio::time::{Instant, sleep, timeout_at};
 use tonic::Streaming;
 
 /// One thing that was seen of a run.
@@ -38,7 +39,7 @@ impl Client {
     ///
     /// When the connection is lost it goes on where it stopped, at another node if need be: no event
     /// is lost or repeated. It ends with an error when the run is not there, or when no node
-    /// serves for as long as the client's timeout.
+    /// serves for as long as the client's timeout; that the run itself takes longer is no error.
     #[must_use]
     pub fn watch_run(
         &self,
@@ -57,6 +58,48 @@ impl Client {
             Ok(watch.next().await?.map(|update| (update, watch)))
         })
         .boxed()
+    }
+
+    /// Waits until a run has ended, and says how; at most until the deadline, if there is one.
+    ///
+    /// # Errors
+    /// Those of [`Self::watch_run`], and `Retryable` with the code `timeout` when the deadline
+    /// passed; the run goes on. A run that failed is no error.
+    pub async fn wait_for_run(
+        &self,
+        run_id: &str,
+        deadline: Option<Instant>,
+    ) -> Result<v1::RunStatusChange, ClientError> {
+        let mut status = None;
+        let end = self.last_status(run_id, &mut status);
+        let Some(deadline) = deadline else {
+            return end.await;
+        };
+        match timeout_at(deadline, end).await {
+            Ok(end) => end,
+            Err(_elapsed) => Err(unfinished(run_id, status)),
+        }
+    }
+
+    /// A run's last status; the one before it is left in `status` meanwhile.
+    async fn last_status(
+        &self,
+        run_id: &str,
+        status: &mut Option<v1::RunStatus>,
+    ) -> Result<v1::RunStatusChange, ClientError> {
+        let mut updates = self.watch_run(v1::WatchRunRequest {
+            run_id: run_id.to_owned(),
+            ..v1::WatchRunRequest::default()
+        });
+        while let Some(update) = updates.try_next().await? {
+            match update {
+                WatchUpdate::Status(change) if is_end(&change) => return Ok(change),
+                WatchUpdate::Status(change) => *status = Some(change.status()),
+                WatchUpdate::Event(_) => {}
+            }
+        }
+        let message = "expected a watch to end with the run's last status, but it did not";
+        Err(ClientError::new(ErrorKind::Refused, "internal", message))
     }
 }
 
@@ -154,6 +197,16 @@ impl Watch {
         sleep(self.backoff.next_delay()).await;
         Ok(())
     }
+}
+
+fn unfinished(run_id: &str, status: Option<v1::RunStatus>) -> ClientError {
+    let found = match status.and_then(PublishedName::published_name) {
+        Some(status) => format!("it is still {status}"),
+        None => "no node said how it is".to_owned(),
+    };
+    let message = format!("expected run {run_id} to end before the deadline, but {found}");
+    ClientError::new(ErrorKind::Retryable, "timeout", message)
+        .with_hint("the run goes on: look at its status, or wait again")
 }
 
 fn is_end(status: &v1::RunStatusChange) -> bool {

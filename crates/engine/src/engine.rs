@@ -1,16 +1,16 @@
 //! Applying entries: the one way in (design rules 1, 2, 10).
 
+use crate::cache::Cache;
 use crate::command::{Body, Command};
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
-use crate::overlay::Cache;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
 use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
-use crate::{history, leadership, quarantine, request};
+use crate::{history, quarantine, request};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -107,6 +107,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
     if let Some(reply) = request::remembered(&mut turn, command)? {
         return Ok((reply, Vec::new()));
     }
+    request::admit(&mut turn, command)?;
     let reply = dispatch(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
     history::write(&mut turn)?;
@@ -137,7 +138,7 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::DeregisterWorker(deregister) => deregister.apply(turn, namespace),
         Body::ReleaseWorker(release) => release.apply(turn, namespace),
         Body::FireTimer(fire) => fire.apply(turn),
-        Body::BeginTerm(begin) => leadership::begin_term(turn, begin),
+        Body::BeginTerm(begin) => begin.apply(turn),
         Body::SweepRequests(sweep) => sweep.apply(turn),
     }
 }

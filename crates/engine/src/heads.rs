@@ -4,11 +4,12 @@
 //! head is a key that no stored row of the queue lies before; it is derived from the store, so losing
 //! it costs one scan.
 
+use crate::limits::QUEUE_HEADS_MAX;
 use crate::store::KeyRange;
 use crate::tables::{Ready, Table};
 use std::collections::BTreeMap;
 
-/// The part of a ready row's key behind its queue: the priority and the action run.
+/// The part of a ready row's key behind its queue: the priority and the action run's number.
 const SUFFIX_BYTES: usize = size_of::<u8>() + size_of::<u64>();
 
 /// The heads of the queues that were looked at, by the prefix of their keys.
@@ -39,6 +40,9 @@ impl QueueHeads {
 
     /// Notes the first stored key that a scan of the queue found.
     pub(crate) fn found(&mut self, prefix: Vec<u8>, first: Option<Vec<u8>>) {
+        if self.heads.len() >= QUEUE_HEADS_MAX {
+            self.heads.clear();
+        }
         self.heads
             .insert(prefix, first.map_or(Head::Empty, Head::From));
     }

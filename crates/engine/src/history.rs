@@ -39,6 +39,7 @@ fn append(
         at_ms: turn.now_ms(),
         raft_index: turn.raft_index(),
         node: turn.node(),
+        term: turn.cluster()?.term,
         events,
     };
     turn.put::<History>(&(run, first), record);

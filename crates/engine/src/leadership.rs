@@ -6,13 +6,23 @@ use crate::tables::Cluster;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
-/// Begins a leader's term: every lease and every worker's health gets 10 s of grace.
+/// Begins a leader's term: every lease and every worker's health gets 10 s of grace, and events say
+/// which term they are from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BeginTerm {}
+pub struct BeginTerm {
+    /// The consensus term, above 0. It names what begins, so saying it again changes nothing.
+    pub term: u64,
+}
 
-pub(crate) fn begin_term(turn: &mut Turn<'_, '_>, _: &BeginTerm) -> Outcome<Reply> {
-    let mut cluster = turn.cluster()?;
-    cluster.grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;
-    turn.put::<Cluster>(&(), cluster);
-    Ok(Reply::Done)
+impl BeginTerm {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+        let mut cluster = turn.cluster()?;
+        // A leader's word may arrive late, forwarded to the leader that has taken its place.
+        if self.term > cluster.term {
+            cluster.term = self.term;
+            cluster.grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;
+            turn.put::<Cluster>(&(), cluster);
+        }
+        Ok(Reply::Done)
+    }
 }

@@ -14,6 +14,7 @@ pub mod tables;
 pub mod view;
 
 mod action;
+mod cache;
 mod command;
 mod effect;
 mod engine;

@@ -3,6 +3,8 @@
 //! A value over a bound is refused with a clear message before proposal; the engine checks again
 //! those that its own work can exceed.
 
+use std::num::NonZeroUsize;
+
 /// A payload: a run's input, a step's output, a signal's content. In bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// The text of a definition (W1). In bytes.
@@ -25,7 +27,8 @@ pub const NAMESPACE_BYTES_MAX: usize = 63;
 /// A reason, error message or detail that is kept; longer ones are cut. In bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
-/// Steps that a run may take between two waits (W16).
+/// Steps, those tried again at once included, that the runs of one turn take in all: so a run takes
+/// no more between two waits (W16).
 pub const ADVANCE_STEPS_MAX: u32 = 256;
 /// Children within children (W17).
 pub const NESTING_MAX: u16 = 16;
@@ -44,6 +47,14 @@ pub const ATTEMPTS_MAX: u32 = 1_000;
 pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
 /// An action's timeout, and how far one touch extends a lease. In milliseconds.
 pub const LEASE_MS_MAX: u64 = 24 * 3_600_000;
+/// Tasks that one command assigns.
+pub const TASKS_ASSIGNED_MAX: usize = ENTRY_COMMANDS_MAX;
+/// Tasks that are read from a queue at once.
+pub const READY_PIECE_TASKS_MAX: usize = 32;
+/// Queues of tasks that ask for labels, of one action, that one look takes in (A3).
+pub const LABEL_QUEUES_VISITED_MAX: usize = 128;
+/// Queues of ready tasks whose beginning is kept in memory (design rule 4).
+pub const QUEUE_HEADS_MAX: usize = 65_536;
 /// Labels of a worker or action run (A3).
 pub const LABELS_MAX: usize = 64;
 /// Processes (actions) that one worker may list.
@@ -59,20 +70,37 @@ pub const LEADER_GRACE_MS: u64 = 10_000;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 
+/// Hot records that are kept decoded (design rule 4).
+pub const CACHE_RECORDS_MAX: NonZeroUsize = NonZeroUsize::new(32_768).expect("above zero");
+/// Hot records that are kept decoded, by their encoded length with the keys. In bytes.
+pub const CACHE_BYTES_MAX: usize = 64 << 20;
+/// Rows that one page of a list looks at, at most, so that a rare match cannot hold a node up.
+pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
+
 /// How long an accepted request id is remembered, at least (design rule 9). In milliseconds.
 pub const REQUEST_WINDOW_MS: u64 = 10 * 60_000;
-/// The width of a time bucket of request ids. In milliseconds.
-pub const REQUEST_BUCKET_MS: u64 = REQUEST_WINDOW_MS / 2;
-
-/// Request ids that are remembered at once.
-pub const REQUESTS_MAX: u64 = 1_000_000;
+/// How long a client may go on retrying: an id that is younger is never forgotten, whatever comes.
+/// In milliseconds.
+pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
+/// Request ids that are remembered at once; past it new work is refused.
+pub const REQUESTS_MAX: u64 = 1_500_000;
+/// What the remembered request ids may take in all; past it new work is refused. In bytes.
+pub const REQUESTS_BYTES_MAX: u64 = 256 << 20;
+/// Request ids of commands that let open work end, beyond `REQUESTS_MAX` (design rule 2).
+pub const REQUESTS_RESERVED: u64 = REQUESTS_MAX / 10;
+/// The same, in bytes.
+pub const REQUESTS_BYTES_RESERVED: u64 = REQUESTS_BYTES_MAX / 10;
+/// Starts per second that the engine is made for.
+pub const STARTS_PER_SECOND: u64 = 3_500;
 /// Rows that one sweep deletes at most.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);
+const _: () = assert!(DEFINITION_BYTES_MAX < CACHE_BYTES_MAX);
 const _: () = assert!(HISTORY_HEAD_EVENTS < HISTORY_EVENTS_MAX);
 const _: () = assert!(STEPS_MAX < u16::MAX as usize);
-const _: () = assert!(REQUEST_WINDOW_MS.is_multiple_of(REQUEST_BUCKET_MS));
+const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);
+const _: () = assert!(REQUESTS_MAX >= STARTS_PER_SECOND * (REQUEST_RETRY_MS / 1_000));
 const _: () = assert!(LEADER_GRACE_MS < WORKER_SILENCE_MS_MAX);

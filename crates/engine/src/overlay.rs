@@ -1,12 +1,10 @@
-//! Writes that are not in the store yet, decoded; and the cache of hot records.
+//! Writes that are not in the store yet, decoded.
 
 use crate::store::KeyRange;
 use crate::tables::{Table, encode_record};
-use lru::LruCache;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// A decoded record of any table.
@@ -33,6 +31,15 @@ impl Cell {
         downcast::<T>(self.record.clone())
     }
 
+    pub(crate) fn any_record(&self) -> AnyRecord {
+        self.record.clone()
+    }
+
+    /// Whether its table's records are kept in the cache.
+    pub(crate) fn is_hot(&self) -> bool {
+        self.is_hot
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         (self.encode)(self.record.as_ref())
     }
@@ -46,7 +53,11 @@ fn encode_any<T: Table>(record: &(dyn Any + Send + Sync)) -> Vec<u8> {
     )
 }
 
-fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
+/// The record as its table's.
+///
+/// # Panics
+/// When it is of another table.
+pub(crate) fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
     record
         .downcast()
         .expect("a key's first byte is its table's number, so its record is of that table")
@@ -118,47 +129,6 @@ where
             }
             (Some(_), None) => self.upper.next(),
             (None, _) => self.lower.next(),
-        }
-    }
-}
-
-/// How many decoded records are kept.
-const CACHE_RECORDS_MAX: NonZeroUsize = NonZeroUsize::new(32_768).expect("above zero");
-
-/// Decoded hot records. Changes only with what is in the store or about to be (design rule 4).
-pub(crate) struct Cache {
-    records: LruCache<Vec<u8>, AnyRecord>,
-}
-
-impl Cache {
-    pub(crate) fn new() -> Self {
-        Self {
-            records: LruCache::new(CACHE_RECORDS_MAX),
-        }
-    }
-
-    pub(crate) fn get<T: Table>(&mut self, key: &[u8]) -> Option<Arc<T::Record>> {
-        if !T::IS_HOT {
-            return None;
-        }
-        self.records.get(key).cloned().map(downcast::<T>)
-    }
-
-    pub(crate) fn keep<T: Table>(&mut self, key: &[u8], record: &Arc<T::Record>) {
-        if T::IS_HOT {
-            self.records.put(key.to_vec(), record.clone());
-        }
-    }
-
-    pub(crate) fn follow(&mut self, key: &[u8], cell: Option<&Cell>) {
-        match cell {
-            Some(cell) if cell.is_hot => {
-                self.records.put(key.to_vec(), cell.record.clone());
-            }
-            Some(_) => {}
-            None => {
-                self.records.pop(key);
-            }
         }
     }
 }

@@ -134,6 +134,11 @@ pub enum Rejection {
     /// A bug: the turn panicked and was dropped (design rule 10).
     #[error("expected the command to be carried out, but the engine failed: {0}")]
     Internal(String),
+    /// As many request ids are remembered as may be, and all are still needed (design rule 9).
+    #[error(
+        "expected room to remember the request's id, but the cluster has accepted as many in the last minutes as it may"
+    )]
+    RequestsTooMany,
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -188,6 +193,7 @@ impl Rejection {
             Self::RequestIdReused => "request_id_reused",
             Self::TooLarge { .. } => "too_large",
             Self::Internal(_) => "internal",
+            Self::RequestsTooMany => "requests_too_many",
         }
     }
 
@@ -222,7 +228,9 @@ impl Rejection {
             | Self::OutcomeReserved(_)
             | Self::TooLarge { .. } => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
-            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) => RejectionKind::Exhausted,
+            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::RequestsTooMany => {
+                RejectionKind::Exhausted
+            }
             Self::Internal(_) => RejectionKind::Internal,
         }
     }
@@ -258,6 +266,9 @@ impl Rejection {
                 Some("two processes use one worker id: give each its own --worker-id")
             }
             Self::RequestIdReused => Some("draw a new random id for each request"),
+            Self::RequestsTooMany => {
+                Some("nothing was done; try again, with the same request id, in a while")
+            }
             Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
             Self::RunIdTaken(_)
             | Self::RunIdReserved(_)

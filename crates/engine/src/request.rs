@@ -1,16 +1,22 @@
 //! Request ids: retrying a command without a natural key is safe (design rule 9).
 //!
-//! Accepted commands are remembered by time bucket with a compact reply; rejections are judged
-//! again. Memory is bounded twice: buckets past the window are swept, and past `REQUESTS_MAX` each
-//! new id pushes out the oldest one.
+//! Accepted commands are remembered with a compact reply; rejections are judged again. Ids are
+//! forgotten in the order of their age: those past the window by sweeps, and at the bound in count or
+//! bytes those older than the time in which clients still retry. A younger one is never forgotten:
+//! where nothing older is left to give way, new work is refused until there is.
 
 use crate::codec;
-use crate::command::Command;
-use crate::limits::{REQUEST_BUCKET_MS, REQUEST_WINDOW_MS, REQUESTS_MAX, SWEEP_ROWS_MAX};
+use crate::command::{Admission, Command};
+use crate::limits::{
+    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED, REQUESTS_MAX,
+    REQUESTS_RESERVED, SWEEP_ROWS_MAX,
+};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
-use crate::tables::{Cluster, RequestRecord, Requests};
+use crate::tables::{
+    Cluster, ClusterRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests, encode_record,
+};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +33,33 @@ pub(crate) fn remembered(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<
     let Some(id) = command.request_id else {
         return Ok(None);
     };
-    for bucket in live_buckets(turn.now_ms()) {
-        if let Some(record) = turn.get::<Requests>(&(bucket, id.0))? {
-            if record.fingerprint != fingerprint(command) {
-                return Err(Rejection::RequestIdReused.into());
-            }
-            return Ok(Some(record.reply.clone()));
-        }
+    let Some(record) = turn.get::<Requests>(&id.0)? else {
+        return Ok(None);
+    };
+    if is_past(record.at_ms, turn.now_ms()) {
+        return Ok(None);
     }
-    Ok(None)
+    if record.fingerprint != fingerprint(command) {
+        return Err(Rejection::RequestIdReused.into());
+    }
+    Ok(Some(record.reply.clone()))
+}
+
+/// Refuses a command whose reply could not be remembered: carried out, its retry would double it.
+pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<()> {
+    if command.request_id.is_none() {
+        return Ok(());
+    }
+    let cluster = turn.cluster()?;
+    let has_room = match command.body.admission() {
+        Admission::Intake => has_room(&cluster, 0, 0),
+        // What lets open work end has room beyond (design rule 2).
+        Admission::Progress => has_room(&cluster, REQUESTS_RESERVED, REQUESTS_BYTES_RESERVED),
+    };
+    if has_room || is_oldest_older_than(turn, &cluster, REQUEST_RETRY_MS)? {
+        return Ok(());
+    }
+    Err(Rejection::RequestsTooMany.into())
 }
 
 /// Remembers the reply to an accepted command.
@@ -44,59 +68,93 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
         return Ok(());
     };
     let mut cluster = turn.cluster()?;
-    if cluster.requests_count >= REQUESTS_MAX {
-        forget_oldest(turn, 1)?;
-        cluster = turn.cluster()?;
+    for _ in 0..SWEEP_ROWS_MAX {
+        if has_room(&cluster, 0, 0) || !is_oldest_older_than(turn, &cluster, REQUEST_RETRY_MS)? {
+            break;
+        }
+        forget_oldest(turn, &mut cluster)?;
     }
-    cluster.requests_count += 1;
-    turn.put::<Cluster>(&(), cluster);
+    let sequence = cluster.requests_first + cluster.requests_count;
+    let at_ms = turn.now_ms();
     let record = RequestRecord {
+        sequence,
+        at_ms,
         fingerprint: fingerprint(command),
         reply: reply.clone(),
     };
-    turn.put::<Requests>(&(bucket_of(turn.now_ms()), id.0), record);
+    let mut age = RequestAgeRecord {
+        id: id.0,
+        at_ms,
+        bytes: KEYS_BYTES,
+    };
+    let records =
+        encode_record::<Requests>(&record).len() + encode_record::<RequestAges>(&age).len();
+    age.bytes += records as u64;
+    cluster.requests_count += 1;
+    cluster.requests_bytes += age.bytes;
+    turn.put::<Requests>(&id.0, record);
+    turn.put::<RequestAges>(&sequence, age);
+    turn.put::<Cluster>(&(), cluster);
     Ok(())
 }
 
+/// The keys of the two rows of an id, their tables' numbers included.
+const KEYS_BYTES: u64 = (size_of::<u128>() + size_of::<u64>() + 2) as u64;
+
 impl SweepRequests {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
-        let oldest_live = live_buckets(turn.now_ms()).last().unwrap_or(0);
-        let rows = turn.list::<Requests>(&(), SWEEP_ROWS_MAX)?;
-        let expired = rows
-            .iter()
-            .filter(|((bucket, _), _)| *bucket < oldest_live)
-            .count();
-        forget_oldest(turn, expired)?;
+        let mut cluster = turn.cluster()?;
+        for _ in 0..SWEEP_ROWS_MAX {
+            if !is_oldest_older_than(turn, &cluster, REQUEST_WINDOW_MS)? {
+                break;
+            }
+            forget_oldest(turn, &mut cluster)?;
+        }
+        turn.put::<Cluster>(&(), cluster);
         Ok(Reply::Done)
     }
 }
 
-/// Whether `bucket` is past the window at `now_ms`: a driver then proposes a sweep.
+/// Whether an id that was accepted at `at_ms` is past the window at `now_ms`: it is free again, and
+/// a driver then proposes a sweep.
 #[must_use]
-pub(crate) fn is_expired(bucket: u64, now_ms: u64) -> bool {
-    live_buckets(now_ms).all(|live| bucket < live)
+pub(crate) fn is_past(at_ms: u64, now_ms: u64) -> bool {
+    now_ms.saturating_sub(at_ms) >= REQUEST_WINDOW_MS
 }
 
-fn forget_oldest(turn: &mut Turn<'_, '_>, count: usize) -> Result<(), StoreError> {
-    let rows = turn.list::<Requests>(&(), count)?;
-    let mut cluster = turn.cluster()?;
-    for (key, _) in rows {
-        turn.delete::<Requests>(&key);
-        cluster.requests_count = cluster.requests_count.saturating_sub(1);
+fn has_room(cluster: &ClusterRecord, reserved: u64, bytes_reserved: u64) -> bool {
+    cluster.requests_count < REQUESTS_MAX + reserved
+        && cluster.requests_bytes < REQUESTS_BYTES_MAX + bytes_reserved
+}
+
+fn is_oldest_older_than(
+    turn: &mut Turn<'_, '_>,
+    cluster: &ClusterRecord,
+    age_ms: u64,
+) -> Result<bool, StoreError> {
+    let now_ms = turn.now_ms();
+    let oldest = turn.get::<RequestAges>(&cluster.requests_first)?;
+    Ok(oldest.is_some_and(|oldest| now_ms.saturating_sub(oldest.at_ms) >= age_ms))
+}
+
+fn forget_oldest(turn: &mut Turn<'_, '_>, cluster: &mut ClusterRecord) -> Result<(), StoreError> {
+    let sequence = cluster.requests_first;
+    let Some(oldest) = turn.get::<RequestAges>(&sequence)? else {
+        return Ok(());
+    };
+    // An id that was free again may have been taken by a younger request since.
+    let is_own = |record: &RequestRecord| record.sequence == sequence;
+    if turn
+        .get::<Requests>(&oldest.id)?
+        .is_some_and(|record| is_own(&record))
+    {
+        turn.delete::<Requests>(&oldest.id);
     }
-    turn.put::<Cluster>(&(), cluster);
+    turn.delete::<RequestAges>(&sequence);
+    cluster.requests_first += 1;
+    cluster.requests_count -= 1;
+    cluster.requests_bytes -= oldest.bytes;
     Ok(())
-}
-
-fn bucket_of(now_ms: u64) -> u64 {
-    now_ms / REQUEST_BUCKET_MS
-}
-
-/// The buckets that may hold an id of the window, newest first.
-fn live_buckets(now_ms: u64) -> impl Iterator<Item = u64> {
-    let newest = bucket_of(now_ms);
-    let oldest = bucket_of(now_ms.saturating_sub(REQUEST_WINDOW_MS));
-    (oldest..=newest).rev()
 }
 
 fn fingerprint(command: &Command) -> u64 {

@@ -1,16 +1,17 @@
 //! One command's overlay: what it reads, and the writes, events and effects that it collects.
 
+use crate::cache::Cache;
 use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
 use crate::heads::QueueHeads;
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber};
-use crate::overlay::{Cache, Cell, Overlay, merged};
+use crate::ids::{ActionRunNumber, RunNumber};
+use crate::overlay::{Cell, Overlay, merged};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, Event, Key, Quarantined,
-    QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key,
+    QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged, decode_key,
     decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,11 +115,13 @@ impl<'a> EntryState<'a> {
     pub(crate) fn finish(self) -> Writes {
         let mut writes = Writes::new();
         for (key, cell) in self.overlay.into_rows() {
-            self.cache.follow(&key, cell.as_ref());
-            if cell.is_some() {
+            let value = cell.as_ref().map(Cell::encode);
+            let bytes = value.as_ref().map_or(0, Vec::len);
+            self.cache.follow(&key, cell.as_ref(), bytes);
+            if value.is_some() {
                 self.heads.follow(&key);
             }
-            writes.insert(key, cell.map(|cell| cell.encode()));
+            writes.insert(key, value);
         }
         writes
     }
@@ -194,7 +197,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             return Ok(None);
         };
         let record = Arc::new(decode_record::<T>(&value).map_err(damaged)?);
-        self.entry.cache.keep::<T>(&bytes, &record);
+        self.entry.cache.keep::<T>(&bytes, &record, value.len());
         Ok(Some(record))
     }
 
@@ -236,24 +239,41 @@ impl<'t, 'e> Turn<'t, 'e> {
         prefix: &impl Key,
         mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
-        self.visit_rows::<T>(&range, Some(range.clone()), &mut visit)
+        self.visit_range::<T>(&KeyRange::prefix(&encode_prefix::<T>(prefix)), &mut visit)
+    }
+
+    /// Visits the rows of `T` in `range`, in key order, until `visit` breaks.
+    pub(crate) fn visit_range<T: Table>(
+        &self,
+        range: &KeyRange,
+        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.visit_rows::<T>(range, Some(range.clone()), &mut visit)
             .map(drop)
     }
 
-    /// Visits the tasks that wait in the queue of one action, the first to go first.
+    /// Visits the tasks that wait in a queue, or those behind `after`, the first to go first.
     ///
     /// Begins at the queue's head, so that no scan walks the rows that were taken (design rule 4).
     pub(crate) fn visit_ready(
         &mut self,
-        queue: &(Namespace, ActionName),
-        mut visit: impl FnMut(<Ready as Table>::Key, Arc<ReadyRecord>) -> ControlFlow<()>,
+        queue: &ReadyQueue,
+        after: Option<&<Ready as Table>::Key>,
+        mut visit: impl FnMut(<Ready as Table>::Key) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let prefix = encode_prefix::<Ready>(queue);
-        let range = KeyRange::prefix(&prefix);
+        let mut range = KeyRange::prefix(&prefix);
+        if let Some(after) = after {
+            range.from = encode_key::<Ready>(after);
+            range.from.push(0);
+            return self.visit_range::<Ready>(&range, |key, _| visit(key));
+        }
         let stored = self.entry.heads.stored_range(&range);
         let is_looked_up = stored.is_some();
-        let first = self.visit_rows::<Ready>(&range, stored, &mut visit)?;
+        let first = self.visit_rows::<Ready>(&range, stored, &mut |key, _| visit(key))?;
         if is_looked_up {
             self.entry.heads.found(prefix, first);
         }
@@ -336,7 +356,14 @@ impl<'t, 'e> Turn<'t, 'e> {
     }
 
     /// Sets a timer.
+    ///
+    /// # Panics
+    /// When it is for a time that has passed: drivers no longer look there.
     pub(crate) fn set_timer(&mut self, timer: TimerKey) {
+        assert!(
+            timer.due_ms >= self.now_ms(),
+            "a timer is set for a time to come"
+        );
         self.put::<Timers>(&timer, ());
         self.effects.push(Effect::ArmTimer {
             due_ms: timer.due_ms,

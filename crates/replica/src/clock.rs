@@ -60,6 +60,10 @@ pub(crate) struct StampClock {
 struct State {
     /// The last stamp made or applied here, and when.
     last: Option<Mark>,
+    /// Real time since then that has not counted for slewing: stamps are made so often that a tenth
+    /// of the time between two of them may be no whole millisecond. In milliseconds, below
+    /// [`SLEW_DIVISOR`].
+    slew_rest_ms: u64,
     peers: BTreeMap<u64, Mark>,
 }
 
@@ -93,6 +97,7 @@ impl StampClock {
                 ms: now_ms,
                 monotonic_ms,
             });
+            state.slew_rest_ms = 0;
         }
     }
 
@@ -111,25 +116,32 @@ impl StampClock {
     /// The time for the next entry, given who votes.
     pub(crate) fn next(&self, voters: impl IntoIterator<Item = u64>) -> u64 {
         let mut state = self.state();
-        let mark = self.mark(&state, voters);
+        let (mark, slew_rest_ms) = self.mark(&state, voters);
         state.last = Some(mark);
+        state.slew_rest_ms = slew_rest_ms;
         mark.ms
     }
 
     /// What [`StampClock::next`] would say now.
     pub(crate) fn peek(&self, voters: impl IntoIterator<Item = u64>) -> u64 {
-        self.mark(&self.state(), voters).ms
+        self.mark(&self.state(), voters).0.ms
     }
 
-    fn mark(&self, state: &State, voters: impl IntoIterator<Item = u64>) -> Mark {
+    /// The stamp for now, and the rest that does not count for slewing yet.
+    fn mark(&self, state: &State, voters: impl IntoIterator<Item = u64>) -> (Mark, u64) {
         let wall_ms = self.clock.wall_ms();
         let monotonic_ms = self.clock.monotonic_ms();
         let readings = state.readings(voters, (self.node_id, wall_ms), monotonic_ms);
-        let ms = match state.last {
-            Some(last) => advance(last, monotonic_ms, wall_ms, majority(&readings)),
-            None => majority(&readings).map_or(0, |agreed| agreed.min(wall_ms)),
+        let agreed_ms = majority(&readings);
+        let Some(last) = state.last else {
+            let ms = agreed_ms.map_or(0, |agreed_ms| agreed_ms.min(wall_ms));
+            return (Mark { ms, monotonic_ms }, 0);
         };
-        Mark { ms, monotonic_ms }
+        let elapsed_ms = monotonic_ms.saturating_sub(last.monotonic_ms);
+        let slewable_ms = elapsed_ms.saturating_add(state.slew_rest_ms);
+        let even_ms = last.ms.saturating_add(elapsed_ms);
+        let ms = correct(even_ms, slewable_ms / SLEW_DIVISOR, wall_ms, agreed_ms);
+        (Mark { ms, monotonic_ms }, slewable_ms % SLEW_DIVISOR)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -164,11 +176,9 @@ fn majority(readings: &[Option<u64>]) -> Option<u64> {
     known.get(readings.len() / 2).copied()
 }
 
-/// The stamp after `last`. `agreed` is what a majority's clocks have reached.
-fn advance(last: Mark, monotonic_ms: u64, wall_ms: u64, agreed: Option<u64>) -> u64 {
-    let elapsed_ms = monotonic_ms.saturating_sub(last.monotonic_ms);
-    let even_ms = last.ms.saturating_add(elapsed_ms);
-    let slew_ms = elapsed_ms / SLEW_DIVISOR;
+/// The stamp that would be `even_ms` by the monotonic clock alone. It may be slewed by `slew_ms`;
+/// `agreed_ms` is what a majority's clocks have reached.
+fn correct(even_ms: u64, slew_ms: u64, wall_ms: u64, agreed_ms: Option<u64>) -> u64 {
     if wall_ms <= even_ms {
         return even_ms - slew_ms.min(even_ms - wall_ms);
     }
@@ -177,13 +187,14 @@ fn advance(last: Mark, monotonic_ms: u64, wall_ms: u64, agreed: Option<u64>) -> 
         return even_ms + slew_ms.min(behind_ms);
     }
     // Too far to slew, and a single wrong clock must not expire every lease and timer.
-    let target_ms = agreed.map_or(even_ms, |agreed| agreed.min(wall_ms));
+    let target_ms = agreed_ms.map_or(even_ms, |agreed_ms| agreed_ms.min(wall_ms));
     target_ms.max(even_ms)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     #[derive(Default)]
@@ -253,6 +264,24 @@ mod tests {
         assert_eq!(fixture.next(), 1_000_900, "a tenth slower");
         fixture.pass(100_000);
         assert_eq!(fixture.next(), 1_100_000, "and then together");
+    }
+
+    proptest! {
+        #[test]
+        fn many_small_steps_slew_as_far_as_one_large_one(
+            steps in prop::collection::vec(0_u64..30, 0..300),
+            difference_ms in -4_000_i64..4_000,
+        ) {
+            let (often, once) = (Fixture::new(), Fixture::new());
+            often.step_wall(difference_ms);
+            once.step_wall(difference_ms);
+            for step in &steps {
+                often.pass(*step);
+                often.next();
+            }
+            once.pass(steps.iter().sum());
+            prop_assert_eq!(often.next(), once.next());
+        }
     }
 
     #[test]

@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 /// The open polls of workers that are connected to this node (design rule 3).
 pub trait OfferSource: Send + Sync + 'static {
-    /// What the next entry may assign tasks to. Asked once an entry, at the leader only.
-    fn take(&self) -> Vec<Offer>;
+    /// What the next entry may assign tasks to: at most `ENTRY_OFFERS_MAX` offers of at most
+    /// `bytes_max` encoded bytes together; what is over is left out of the entry. Asked once an
+    /// entry, at the leader only, and must not block.
+    fn take(&self, bytes_max: usize) -> Vec<Offer>;
 }
 
 /// No worker waits here.
@@ -17,7 +19,7 @@ pub trait OfferSource: Send + Sync + 'static {
 pub struct NoOffers;
 
 impl OfferSource for NoOffers {
-    fn take(&self) -> Vec<Offer> {
+    fn take(&self, _bytes_max: usize) -> Vec<Offer> {
         Vec::new()
     }
 }

@@ -33,6 +33,7 @@ mod threads;
 mod tuning;
 mod view;
 
+pub use batch::OFFERS_BYTES_MAX;
 pub use clock::{Clock, SystemClock};
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};

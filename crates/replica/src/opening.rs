@@ -5,7 +5,7 @@ use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
 use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
-use crate::cluster::{divergence, recovery, upkeep};
+use crate::cluster::{divergence, outage, recovery, upkeep};
 use crate::core::{Core, SubmitCounters};
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
@@ -220,6 +220,7 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
     run(core, divergence::report_digests(Arc::clone(core)));
     run(core, divergence::watch_divergence(Arc::clone(core)));
     run(core, upkeep::keep_up(Arc::clone(core)));
+    run(core, outage::tell_outages(Arc::clone(core)));
     let progress = core.outlets.progress.subscribe();
     let leadership = core.leadership.clone();
     let local = Arc::clone(&core.local);

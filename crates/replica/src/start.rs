@@ -131,8 +131,8 @@ pub enum StartError {
 }
 
 /// How a member gets a clean start without endangering what the others hold.
-const REJOIN: &str = "keep the directory for inspection, remove this node from the cluster and \
-    start it with --join, a new node id and an empty data directory";
+const REJOIN: &str = "keep the directory for inspection and leave this node stopped; a member is \
+    replaced with --join and a new node id once the membership commands are there";
 
 impl StartError {
     /// What to do.
@@ -162,12 +162,15 @@ impl StartError {
                 "give every first member the same --peers list".to_owned()
             }
             Self::WipedMember { .. } => {
-                "a member that lost its directory must not vote under its old id: remove it from \
-                 the cluster and start it with --join and a new node id"
+                "a member that lost its directory must not vote under its old id: put the directory \
+                 back, or leave the node stopped; replacing it (--join with a new node id) comes \
+                 with the membership commands"
                     .to_owned()
             }
             Self::NotAMember { .. } => {
-                "start it with --join and a node id that was never used".to_owned()
+                "check --node-id and --peers; adding a node (--join) comes with the membership \
+                 commands"
+                    .to_owned()
             }
             Self::Diverged(_) => format!("{REJOIN}; keep the logs of all members for a report"),
             Self::Listen { .. } => "give --peer-listen an address that is free".to_owned(),

@@ -13,6 +13,7 @@ use flotilla_engine::codec;
 use flotilla_engine::limits::ENTRY_BYTES_MAX;
 use flotilla_engine::{Command, Rejection, Reply};
 use openraft::errors::{ClientWriteError, RaftError};
+use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -74,12 +75,7 @@ impl Core {
         deadline: Instant,
     ) -> Result<Replied, SubmitError> {
         let bytes = encoded_bytes(&command);
-        if bytes > ENTRY_BYTES_MAX {
-            return Err(SubmitError::TooLarge {
-                bytes,
-                bytes_max: ENTRY_BYTES_MAX,
-            });
-        }
+        check_bytes(bytes)?;
         loop {
             self.check_serving()?;
             let leadership = self.leadership.borrow().clone();
@@ -110,6 +106,11 @@ impl Core {
         bytes: usize,
         deadline: Instant,
     ) -> Attempt<Replied> {
+        // Another node's word for it is not enough: an entry that no message holds would end
+        // replication.
+        if let Err(error) = check_bytes(bytes) {
+            return Attempt::Failed(error);
+        }
         let ticket = Arc::<Ticket>::default();
         let (answer, receiver) = oneshot::channel();
         let submission = Submission {
@@ -118,6 +119,7 @@ impl Core {
             ticket: Arc::clone(&ticket),
             answer,
         };
+        let start = Instant::now();
         let overloaded = SubmitError::Overloaded {
             retry_after_ms: RETRY_AFTER_MS,
         };
@@ -128,8 +130,15 @@ impl Core {
             Ok(Ok(Answer::Done(replied))) => Attempt::Done(replied),
             Ok(Ok(Answer::NotLeader)) => Attempt::NotLeader,
             Ok(Ok(Answer::Unknown) | Err(_)) => Attempt::Failed(SubmitError::Unknown),
-            Err(_) if ticket.withdraw() && self.is_leading() => Attempt::Failed(overloaded),
-            Err(_) if ticket.is_withdrawn() => Attempt::NotLeader,
+            Err(_) if ticket.withdraw() => {
+                // Others were before it, or this leader has not heard from a quorum all the while.
+                let waited = start.elapsed().max(2 * self.tuning.heartbeat);
+                if self.has_led_within(waited.min(2 * self.tuning.election_max)) {
+                    Attempt::Failed(overloaded)
+                } else {
+                    Attempt::NotLeader
+                }
+            }
             Err(_) => Attempt::Failed(SubmitError::Unknown),
         }
     }
@@ -246,11 +255,20 @@ impl Core {
     }
 }
 
-/// How many bytes a command adds to an entry.
-pub(crate) fn encoded_bytes(command: &Command) -> usize {
+/// Refuses what no entry may hold.
+fn check_bytes(bytes: usize) -> Result<(), SubmitError> {
+    if bytes <= ENTRY_BYTES_MAX {
+        return Ok(());
+    }
+    let bytes_max = ENTRY_BYTES_MAX;
+    Err(SubmitError::TooLarge { bytes, bytes_max })
+}
+
+/// How many bytes a command or an offer adds to an entry.
+pub(crate) fn encoded_bytes(part: &impl Serialize) -> usize {
     let mut counter = ByteCounter(0);
-    bincode::serde::encode_into_std_write(command, &mut counter, bincode::config::standard())
-        .expect("commands hold only what bincode encodes, and counting takes every byte");
+    bincode::serde::encode_into_std_write(part, &mut counter, bincode::config::standard())
+        .expect("an entry's parts hold only what bincode encodes, and counting takes every byte");
     counter.0
 }
 

@@ -1,7 +1,10 @@
 //! Every bound of the server's edge, in one place (design rule 13). What is stored has its bounds in
 //! the engine's `limits`.
 
-use flotilla_engine::limits::{DEFINITION_BYTES_MAX, MODULE_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::limits::{
+    DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    SLOTS_MAX,
+};
 use std::time::Duration;
 
 /// A request's message. In bytes.
@@ -41,6 +44,60 @@ pub(crate) const DELAY_MS_MAX: u64 = 366 * 24 * 3_600_000;
 /// How often a start is checked anew because its workflow changed meanwhile.
 pub(crate) const START_TRIES_MAX: u32 = 8;
 
+/// How long a node that has become the leader may take to open polls.
+pub(crate) const TERM_BEGIN_MAX: Duration = Duration::from_secs(1);
+/// How long a worker may take to say who it is.
+pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(10);
+/// Tasks that a worker may have in hand: twice its slots, since those that wait for the answer to
+/// their report take none.
+pub(crate) const HELD_TASKS_MAX: usize = 20_000;
+/// Tasks at once when a worker does not say (the manual's default).
+pub(crate) const CONCURRENCY_DEFAULT: u32 = 10;
+/// A process's name, `stream/group` included, and the name of a worker's machine. In bytes.
+pub(crate) const PROCESS_NAME_BYTES_MAX: usize = 2 * NAME_BYTES_MAX + 1;
+/// Messages that wait for one worker's session; a worker that is slower than this loses its poll.
+pub(crate) const POLL_MESSAGES_MAX: usize = 4_096;
+/// The same in bytes: tasks wait without their inputs.
+pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
+/// Messages that wait for the transport of one worker's stream.
+pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
+/// The same in bytes: a few tasks of any size, or many small ones.
+pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
+/// Reports of one stream that may be under way at once; further ones wait in the stream.
+pub(crate) const REPORTS_UNDER_WAY_MAX: usize = 1_024;
+/// Reports in one call.
+pub(crate) const REPORTS_BATCH_MAX: usize = 1_000;
+/// How long a report on a stream may take before its worker is told to try again.
+pub(crate) const REPORT_DEADLINE: Duration = Duration::from_secs(30);
+/// How long a poll waits when it does not say (A22). In milliseconds.
+pub(crate) const AWAIT_MS_DEFAULT: u64 = 30_000;
+/// How long a poll waits at most (A22). In milliseconds.
+pub(crate) const AWAIT_MS_MAX: u64 = 300_000;
+/// What is granted to the leader beside the wait when a poll is passed on to it.
+pub(crate) const AWAIT_RESERVE: Duration = Duration::from_secs(5);
+/// The tasks of one poll's answer: what gRPC clients take by default. In bytes.
+pub(crate) const AWAIT_BYTES_MAX: usize = 4 << 20;
+/// A task on the wire: its input, its labels, and all else. In bytes.
+const TASK_BYTES_MAX: usize =
+    PAYLOAD_BYTES_MAX + LABELS_MAX * 2 * (NAME_BYTES_MAX + 8) + 16 * NAME_BYTES_MAX;
+/// How long a node takes to connect to the leader, unless the leader is gone.
+pub(crate) const LEADER_CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long one obligation's command may take before its driver looks at the state again.
+pub(crate) const OBLIGATION_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a driver waits after a first refusal that time alone can mend.
+pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
+/// The same after many refusals in a row.
+pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
+/// Due timers of one kind that are fired together.
+pub(crate) const TIMERS_BATCH_MAX: usize = 256;
+/// Open checks of inputs that are read from the state at once.
+pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
+/// Checks of inputs that are under way at once.
+pub(crate) const CHECKS_UNDER_WAY_MAX: usize = 64;
+/// How long an embedded worker may be without a poll: a stream that broke is opened again sooner.
+pub(crate) const ABSENCE_MAX: Duration = Duration::from_secs(3);
+
 /// Compiled input schemas that a node keeps.
 pub(crate) const SCHEMAS_CACHED_MAX: usize = 256;
 /// A line of a definition that a finding quotes; longer ones are left out. In bytes.
@@ -56,6 +113,10 @@ pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);
+const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
+// One task, however large, passes through each of them.
+const _: () = assert!(TASK_BYTES_MAX < AWAIT_BYTES_MAX);
+const _: () = assert!(TASK_BYTES_MAX < STREAM_BYTES_MAX as usize);
 // Clients take 16 KiB of headers by default. The message comes twice: percent-encoded, and with the
 // violations in base64.
 const _: () = assert!(

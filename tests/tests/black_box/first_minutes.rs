@@ -276,6 +276,7 @@ fn each_kind_of_failure_has_its_exit_code() {
     assert_eq!(code(&["workflow", "create", "-f", "no/such/file"]), 2);
     let invalid = node.scratch().write("invalid.yaml", "kind: Workflow\n");
     assert_eq!(code(&["workflow", "validate", "-f", &invalid]), 3);
+    assert_eq!(code(&["workflow", "validate", "-f", "no/such/file"]), 2);
     assert_eq!(code(&["workflow", "create", "-f", &invalid]), 3);
     let nobody = Flo::at("127.0.0.1:1");
     let refusal = nobody.refused(&["workflow", "list"]);
@@ -294,10 +295,10 @@ fn every_verb_explains_itself_with_an_example() {
     let flo = Flo::at("127.0.0.1:1");
     let verbs = "server | dev | workflow create | workflow validate | workflow start | \
         workflow status | workflow history | workflow signal | workflow cancel | workflow list | \
-        workflow runs | workflow show | workflow enable | workflow disable | action register | \
-        action invoke | action status | action runs | action list | action delete | \
+        workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
+        action register | action invoke | action status | action runs | action list | action delete | \
         action enable | action disable | worker exec | worker list | worker info | worker drain | \
-        cluster status | completions";
+        cluster status | bench start | completions";
     let verbs: BTreeSet<&str> = verbs.split(" | ").collect();
     for verb in verbs {
         let mut line: Vec<&str> = verb.split(' ').collect();

@@ -5,6 +5,8 @@ mod crash;
 mod examples;
 mod files;
 mod first_minutes;
+mod formats;
 mod history;
+mod notes;
 mod snapshot;
 mod wire;

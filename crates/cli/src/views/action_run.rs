@@ -108,7 +108,7 @@ mod tests {
 
     fn run() -> v1::ActionRun {
         v1::ActionRun {
-            action_run_id: "actrun-4".to_owned(),
+            action_run_id: "arun-4".to_owned(),
             action: "charge".to_owned(),
             status: v1::ActionRunStatus::Failed.into(),
             outcome: Some("failure".to_owned()),
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn an_action_run_has_the_published_fields() {
         let view = ActionRunView::from(run());
-        expect![[r#"{"action_run_id":"actrun-4","action":"charge","status":"failed","outcome":"failure","attempts":4,"error_code":null,"error_message":"card refused","worker_id":null,"priority":10,"labels":{},"run_id":null,"step":null,"created_at_ms":5,"started_at_ms":null,"completed_at_ms":null,"available_at_ms":null,"lease_expires_at_ms":null,"input":{"amount":5},"output":null}"#]]
+        expect![[r#"{"action_run_id":"arun-4","action":"charge","status":"failed","outcome":"failure","attempts":4,"error_code":null,"error_message":"card refused","worker_id":null,"priority":10,"labels":{},"run_id":null,"step":null,"created_at_ms":5,"started_at_ms":null,"completed_at_ms":null,"available_at_ms":null,"lease_expires_at_ms":null,"input":{"amount":5},"output":null}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 

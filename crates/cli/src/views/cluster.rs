@@ -5,6 +5,9 @@ use crate::output::{Row, table};
 use flotilla_client::v1;
 use serde::Serialize;
 
+/// How a node stands that does not answer the one that was asked.
+const UNREACHABLE: &str = "unreachable";
+
 /// The cluster.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClusterView {
@@ -29,6 +32,9 @@ struct NodeView {
     lag: u64,
     healthy: bool,
     version: String,
+    /// For people, who would take a leader without followers for one.
+    #[serde(skip)]
+    standing: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,6 +44,27 @@ struct DigestView {
 }
 
 impl ClusterView {
+    /// Whether a node leads with a quorum behind it.
+    pub(crate) fn has_leader(&self) -> bool {
+        self.leader.is_some()
+    }
+
+    /// What to do when no node leads.
+    pub(crate) fn advice(&self) -> String {
+        let voters = self.nodes.iter().filter(|node| node.voter);
+        let voters_count = voters.clone().count();
+        let answering = voters.filter(|node| node.answers()).count();
+        let quorum = voters_count / 2 + 1;
+        if answering < quorum {
+            format!(
+                "{answering} of {voters_count} voters answer, and {quorum} are needed: \
+                 start those that are unreachable"
+            )
+        } else {
+            "enough voters answer: an election may be under way, ask again".to_owned()
+        }
+    }
+
     /// The cluster for people: a sentence and a table of the nodes.
     pub(crate) fn text(&self) -> String {
         let leader = match self.leader {
@@ -59,17 +86,31 @@ impl From<v1::ClusterStatus> for ClusterView {
             cluster_id: status.cluster_id,
             leader: status.leader,
             term: status.term,
-            nodes: status.nodes.into_iter().map(Into::into).collect(),
+            nodes: status
+                .nodes
+                .into_iter()
+                .map(|node| NodeView::new(node, status.leader))
+                .collect(),
             answered_by: status.answered_by,
         }
     }
 }
 
-impl From<v1::NodeStatus> for NodeView {
-    fn from(node: v1::NodeStatus) -> Self {
+impl NodeView {
+    /// A node of a cluster with this leader. One that takes itself for the leader and has no quorum
+    /// behind it serves nobody: it is not healthy.
+    fn new(node: v1::NodeStatus, leader: Option<u64>) -> Self {
         let digest = |v1::StateDigest { index, value }| DigestView { index, value };
+        let is_stale = node.role() == v1::NodeRole::Leader && leader != Some(node.node_id);
+        let role = name(node.role());
+        let standing = match node.role() {
+            v1::NodeRole::Leader if is_stale => "stale leader".to_owned(),
+            v1::NodeRole::Unspecified if !node.healthy => UNREACHABLE.to_owned(),
+            _ => role.clone(),
+        };
         Self {
-            role: name(node.role()),
+            role,
+            standing,
             node_id: node.node_id,
             address: node.address,
             voter: node.voter,
@@ -78,9 +119,13 @@ impl From<v1::NodeStatus> for NodeView {
             snapshot_index: node.snapshot_index,
             digest: node.digest.map(digest),
             lag: node.lag,
-            healthy: node.healthy,
+            healthy: node.healthy && !is_stale,
             version: node.version,
         }
+    }
+
+    fn answers(&self) -> bool {
+        self.standing != UNREACHABLE
     }
 }
 
@@ -100,7 +145,7 @@ impl Row for NodeView {
         vec![
             self.node_id.to_string(),
             self.address.clone(),
-            self.role.clone(),
+            self.standing.clone(),
             self.voter.to_string(),
             self.healthy.to_string(),
             self.last_log_index.to_string(),
@@ -119,6 +164,10 @@ mod tests {
     use expect_test::expect;
 
     fn cluster(leader: Option<u64>) -> ClusterView {
+        ClusterView::from(message(leader))
+    }
+
+    fn message(leader: Option<u64>) -> v1::ClusterStatus {
         let node = v1::NodeStatus {
             node_id: 1,
             address: "127.0.0.1:9000".to_owned(),
@@ -135,13 +184,13 @@ mod tests {
             version: "0.1.0".to_owned(),
             ..v1::NodeStatus::default()
         };
-        ClusterView::from(v1::ClusterStatus {
+        v1::ClusterStatus {
             cluster_id: "c1".to_owned(),
             leader,
             term: 3,
             nodes: vec![node],
             answered_by: 1,
-        })
+        }
     }
 
     #[test]
@@ -155,6 +204,32 @@ mod tests {
         let text = serde_json::to_string(&cluster(None)).expect("printable");
         assert!(text.contains(r#""leader":null"#), "{text}");
         assert!(cluster(None).text().contains("without a leader"));
+        assert!(!cluster(None).has_leader());
+    }
+
+    #[test]
+    fn without_a_quorum_nobody_is_shown_as_a_healthy_leader() {
+        let mut status = message(None);
+        for node_id in [2, 3] {
+            status.nodes.push(v1::NodeStatus {
+                node_id,
+                voter: true,
+                lag: 42,
+                ..v1::NodeStatus::default()
+            });
+        }
+        let mut view = ClusterView::from(status);
+        expect![[r#"
+            cluster c1, without a leader in term 3, as node 1 sees it
+
+            NODE  ADDRESS         ROLE          VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
+            1     127.0.0.1:9000  stale leader  true   false    42   41       -         1    00ff00ff00ff@40  0.1.0
+            2                     unreachable   true   false    0    0        -         42   -
+            3                     unreachable   true   false    0    0        -         42   -"#]].assert_eq(&view.text());
+        expect!["1 of 3 voters answer, and 2 are needed: start those that are unreachable"]
+            .assert_eq(&view.advice());
+        view.nodes[1].standing = "follower".to_owned();
+        assert!(view.advice().contains("election"), "{}", view.advice());
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! An event of a run's history.
 
 use super::json;
-use crate::time;
+use crate::{period, time};
 use flotilla_client::v1;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// The fields that every event has; an attribute of the same name gives way.
 const FIELDS: [&str; 8] = [
@@ -17,6 +17,9 @@ const FIELDS: [&str; 8] = [
     "node_id",
     "term",
 ];
+
+/// The endings of attributes that are times, and what a name keeps of them for people.
+const TIMES: [(&str, &str); 2] = [("_at_ms", ""), ("deadline_ms", "deadline")];
 
 /// An event: the published fields, the node that led, then the event's own attributes.
 #[derive(Debug, Serialize)]
@@ -62,14 +65,28 @@ impl EventView {
             .iter()
             .filter_map(|(name, value)| match value {
                 Value::String(text) => Some(format!("{name}={text}")),
-                Value::Number(number) => Some(format!("{name}={number}")),
+                Value::Number(number) => Some(self.number(name, number)),
                 Value::Bool(flag) => Some(format!("{name}={flag}")),
                 Value::Null | Value::Array(_) | Value::Object(_) => None,
             });
-        let words: Vec<String> = std::iter::once(self.detail.clone())
-            .chain(attributes)
-            .collect();
+        let detail = Some(self.detail.clone()).filter(|detail| !detail.is_empty());
+        let words: Vec<String> = detail.into_iter().chain(attributes).collect();
         words.join(" ")
+    }
+
+    /// A number; when it is a time, as one, with its distance from the event.
+    fn number(&self, name: &str, number: &Number) -> String {
+        let time_name = TIMES
+            .iter()
+            .find_map(|(ending, kept)| Some(format!("{}{kept}", name.strip_suffix(ending)?)));
+        let (Some(time_name), Some(at_ms)) = (time_name, number.as_u64()) else {
+            return format!("{name}={number}");
+        };
+        let shown = format!("{time_name}={}", time::show(at_ms));
+        match at_ms.checked_sub(self.at_ms) {
+            Some(distance_ms) => format!("{shown} (in {})", period::show_ms(distance_ms)),
+            None => shown,
+        }
     }
 }
 
@@ -125,6 +142,29 @@ mod tests {
     fn attributes_stand_beside_the_published_fields_and_never_hide_one() {
         expect![[r#"{"seq":4,"at_ms":1000,"raft_index":812,"type":"action_started","step":"charge","detail":"charge","node_id":3,"term":7,"attempt":2,"worker":"w-1"}"#]]
             .assert_eq(&serde_json::to_string(&event()).expect("printable"));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_people_as_one_with_its_distance() {
+        let event = |attributes: &'static str| {
+            EventView::from(v1::Event {
+                at_ms: 1_000,
+                attributes: attributes.into(),
+                ..v1::Event::default()
+            })
+        };
+        assert_eq!(
+            event(r#"{"attempt":2,"due_at_ms":4000}"#).remarks(),
+            "attempt=2 due=1970-01-01T00:00:04.000Z (in 3s)"
+        );
+        assert_eq!(
+            event(r#"{"deadline_ms":1500}"#).remarks(),
+            "deadline=1970-01-01T00:00:01.500Z (in 500ms)"
+        );
+        assert_eq!(
+            event(r#"{"began_at_ms":0,"delay_ms":7}"#).remarks(),
+            "began=1970-01-01T00:00:00.000Z delay_ms=7"
+        );
     }
 
     #[test]

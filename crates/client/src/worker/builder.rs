@@ -1,6 +1,7 @@
 //! How a worker is set up and run.
 
 use super::handler::Handler;
+use super::hooks::Hooks;
 use super::service::Service;
 use super::{ActionContext, ActionResult, HandlerError};
 use crate::client::Client;
@@ -23,7 +24,7 @@ const CONCURRENCY_MAX: usize = 10_000;
 pub struct Worker {
     client: Client,
     setup: Arc<Setup>,
-    on_ready: Option<Box<dyn FnOnce() + Send>>,
+    hooks: Hooks,
 }
 
 impl Worker {
@@ -41,7 +42,7 @@ impl Worker {
             heartbeat_interval: Duration::from_secs(30),
             drain_grace: Duration::from_secs(30),
             handlers: BTreeMap::new(),
-            on_ready: None,
+            hooks: Hooks::default(),
         }
     }
 
@@ -55,12 +56,15 @@ impl Worker {
     /// hands back those that still run after the grace (A4a), and deregisters. Also ends, well, when
     /// somebody else drains the worker. Lost connections and leaders are no end.
     ///
+    /// Without tasks in hand it ends within about a second of the shutdown, whether a node answers
+    /// or not; with tasks, at most 6 s after the grace.
+    ///
     /// # Errors
     /// What the cluster refuses for good: the registration, or a worker that another process with
     /// the same id has replaced (`worker_replaced`). Handlers that run are dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
-        let mut service = Service::new(self.client, self.setup, self.on_ready);
+        let mut service = Service::new(self.client, self.setup, self.hooks);
         let watch = async {
             shutdown.await;
             stop.cancel();
@@ -85,7 +89,7 @@ pub struct WorkerBuilder {
     heartbeat_interval: Duration,
     drain_grace: Duration,
     handlers: BTreeMap<String, Handler>,
-    on_ready: Option<Box<dyn FnOnce() + Send>>,
+    hooks: Hooks,
 }
 
 impl WorkerBuilder {
@@ -175,11 +179,17 @@ impl WorkerBuilder {
 
     /// Called once, when the leader has accepted the worker and tasks may come.
     #[must_use]
-    pub fn on_ready(self, on_ready: impl FnOnce() + Send + 'static) -> Self {
-        Self {
-            on_ready: Some(Box::new(on_ready)),
-            ..self
-        }
+    pub fn on_ready(mut self, on_ready: impl FnOnce() + Send + 'static) -> Self {
+        self.hooks.on_ready = Some(Box::new(on_ready));
+        self
+    }
+
+    /// Called once, when the worker begins to drain (A21): by its own shutdown, or because somebody
+    /// else drained it. It is told how many tasks the worker has in hand and waits for.
+    #[must_use]
+    pub fn on_drain(mut self, on_drain: impl FnOnce(usize) + Send + 'static) -> Self {
+        self.hooks.on_drain = Some(Box::new(on_drain));
+        self
     }
 
     /// The worker, ready to run.
@@ -215,7 +225,7 @@ impl WorkerBuilder {
         Ok(Worker {
             client: self.client,
             setup: Arc::new(setup),
-            on_ready: self.on_ready,
+            hooks: self.hooks,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! in hand, so that the cluster hands out again only what never arrived (A4).
 
 use super::lease::TouchOrder;
+use super::recent::Recent;
 use super::report::Report;
 use crate::error::{ClientError, ErrorKind};
 use flotilla_api::v1;
@@ -17,6 +18,8 @@ pub(super) struct Ledger {
     concurrency: usize,
     /// By token.
     tasks: BTreeMap<String, Stage>,
+    /// Tasks that are not in hand any more.
+    over: Recent,
     queue: VecDeque<Outgoing>,
     unanswered: BTreeMap<u64, Outgoing>,
     /// The number of the last message on this stream.
@@ -61,6 +64,7 @@ impl Ledger {
         Self {
             concurrency,
             tasks: BTreeMap::new(),
+            over: Recent::default(),
             queue: VecDeque::new(),
             unanswered: BTreeMap::new(),
             sequence: 0,
@@ -89,10 +93,12 @@ impl Ledger {
         }))
     }
 
-    /// Books a task that came. False when it is in hand already: it came twice.
+    /// Books a task that came. False when it came before: a leader that greets a worker hands out
+    /// what is leased to it, and its deliveries of the same tasks may lag behind that, even until
+    /// the task is over.
     pub(super) fn receive(&mut self, token: &str) -> bool {
         self.received += 1;
-        if self.tasks.contains_key(token) {
+        if self.tasks.contains_key(token) || self.over.contains(token) {
             return false;
         }
         self.tasks.insert(token.to_owned(), Stage::Running);
@@ -123,9 +129,9 @@ impl Ledger {
         self.is_taking = false;
     }
 
-    /// Forgets a task.
+    /// Drops a task.
     pub(super) fn forget(&mut self, token: &str) {
-        self.tasks.remove(token);
+        self.close(token);
         self.queue.retain(|outgoing| !outgoing.is_report_of(token));
     }
 
@@ -134,7 +140,12 @@ impl Ledger {
         self.is_taking
     }
 
-    /// Whether no task is in hand: none runs, and every report was answered.
+    /// How many tasks are in hand: those that run, and those whose report was not answered.
+    pub(super) fn tasks_count(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether no task is in hand.
     pub(super) fn is_settled(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -177,12 +188,17 @@ impl Ledger {
 
     fn settle(&mut self, outgoing: Outgoing) {
         match outgoing {
-            Outgoing::Report { token, .. } => {
-                self.tasks.remove(&token);
-            }
+            Outgoing::Report { token, .. } => self.close(&token),
             // Nobody waits any more when the handler ended meanwhile.
             Outgoing::Touch(order) => drop(order.answer.send(Ok(()))),
             Outgoing::Heartbeat { .. } => {}
+        }
+    }
+
+    /// A task is in hand no more.
+    fn close(&mut self, token: &str) {
+        if self.tasks.remove(token).is_some() {
+            self.over.insert(token.to_owned());
         }
     }
 

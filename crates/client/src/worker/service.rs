@@ -2,6 +2,7 @@
 
 use super::builder::Setup;
 use super::crew::Crew;
+use super::hooks::Hooks;
 use super::lease::TouchOrder;
 use super::ledger::Ledger;
 use super::link::Link;
@@ -18,8 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 /// Touches that wait to be sent; more handlers than that wait for room.
 const TOUCHES_MAX: usize = 64;
-/// How long after a hard stop the last reports may take, and after that the deregistration.
+/// How long after a hard stop the last reports may take.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the deregistration may take. Short, since nothing depends on it: a worker that stays
+/// registered is unhealthy after 90 s, and somebody waits for this process to end.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// A worker's life.
 pub(super) struct Service {
@@ -30,7 +34,7 @@ pub(super) struct Service {
     client: Client,
     incarnation: u64,
     is_registered: bool,
-    on_ready: Option<Box<dyn FnOnce() + Send>>,
+    hooks: Hooks,
     stopping: Option<Stopping>,
 }
 
@@ -43,11 +47,7 @@ struct Stopping {
 
 impl Service {
     /// A worker that has not begun yet.
-    pub(super) fn new(
-        client: Client,
-        setup: Arc<Setup>,
-        on_ready: Option<Box<dyn FnOnce() + Send>>,
-    ) -> Self {
+    pub(super) fn new(client: Client, setup: Arc<Setup>, hooks: Hooks) -> Self {
         let (orders, touches) = mpsc::channel(TOUCHES_MAX);
         Self {
             ledger: Ledger::new(setup.concurrency),
@@ -56,7 +56,7 @@ impl Service {
             client,
             incarnation: rand::random(),
             is_registered: false,
-            on_ready,
+            hooks,
             stopping: None,
             setup,
         }
@@ -97,15 +97,20 @@ impl Service {
 
     /// Takes no more tasks, and lets those that run end.
     pub(super) fn stop_gracefully(&mut self) {
-        tracing::info!(
-            worker = self.setup.worker_id,
-            tasks = self.crew.len(),
-            "stopping"
-        );
-        self.ledger.stop_taking();
+        self.drain();
         self.stopping = Some(Stopping {
             hard_stop_at: Some(Instant::now() + self.setup.drain_grace),
         });
+    }
+
+    /// Takes no more tasks, and says how many it waits for.
+    pub(super) fn drain(&mut self) {
+        if self.ledger.is_taking() {
+            self.ledger.stop_taking();
+            let tasks = self.ledger.tasks_count();
+            tracing::info!(worker = self.setup.worker_id, tasks, "draining");
+            self.hooks.draining(tasks);
+        }
     }
 
     /// Hands back the tasks that still run.
@@ -120,11 +125,9 @@ impl Service {
     /// The leader knows the worker: from here on it gets tasks.
     pub(super) fn greeted(&mut self, hello_ok: v1::HelloOk) {
         if hello_ok.status() == v1::WorkerStatus::Draining {
-            self.ledger.stop_taking();
+            self.drain();
         }
-        if let Some(on_ready) = self.on_ready.take() {
-            on_ready();
-        }
+        self.hooks.ready();
     }
 
     async fn serve(&mut self, stop: &CancellationToken) -> Result<(), ClientError> {
@@ -210,7 +213,7 @@ impl Service {
         };
         if let Err(error) = self
             .client
-            .with_timeout(FAREWELL)
+            .with_timeout(GOODBYE)
             .deregister_worker(request)
             .await
         {

@@ -91,10 +91,7 @@ impl Service {
             Message::Task(task) => self.take(task),
             Message::Result(result) => return self.settle(result),
             Message::HelloOk(hello_ok) => self.greeted(hello_ok),
-            Message::Draining(v1::Draining {}) => {
-                tracing::info!(worker = self.setup.worker_id, "the worker is drained");
-                self.ledger.stop_taking();
-            }
+            Message::Draining(v1::Draining {}) => self.drain(),
             Message::Cancelled(cancelled) => {
                 let v1::TaskCancelled { task_token, reason } = cancelled;
                 tracing::info!(task = task_token, reason, "a task was cancelled");

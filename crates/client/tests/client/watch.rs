@@ -5,7 +5,9 @@ use flotilla_api::v1;
 use flotilla_api::v1::watch_run_response::Update;
 use flotilla_client::{ErrorKind, WatchUpdate};
 use futures::{StreamExt, TryStreamExt};
+use std::time::Duration;
 use tokio::join;
+use tokio::time::Instant;
 use tonic::Code;
 
 fn watch() -> v1::WatchRunRequest {
@@ -133,4 +135,65 @@ async fn a_run_that_is_not_there_ends_the_watch() {
         .expect_err("there is no such run");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_the_runs_last_status() {
+    let mut node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let conversation = async {
+        let call = node.watch().await;
+        assert_eq!(call.request.run_id, "r");
+        let waiting = status(1, v1::RunStatus::Waiting);
+        let end = status(2, v1::RunStatus::Failed);
+        for update in [event(1), waiting, event(2), end] {
+            call.updates
+                .send(Ok(update))
+                .await
+                .expect("the watcher listens");
+        }
+    };
+    let (end, ()) = join!(client.wait_for_run("r", None), conversation);
+    let end = end.expect("the run ended");
+    assert_eq!((end.seq, end.status()), (2, v1::RunStatus::Failed));
+}
+
+#[tokio::test]
+async fn a_wait_ends_at_its_deadline_although_the_run_goes_on() {
+    let mut node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let (given_up, gave_up) = tokio::sync::oneshot::channel();
+    let conversation = async {
+        let call = node.watch().await;
+        let waiting = status(1, v1::RunStatus::Waiting);
+        call.updates
+            .send(Ok(waiting))
+            .await
+            .expect("the watcher listens");
+        // The stream stays open for as long as the watcher wants it.
+        gave_up.await.expect("the watcher gives up");
+    };
+    let watching = async {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        let waited = client.wait_for_run("r", Some(deadline)).await;
+        let error = waited.expect_err("the run goes on");
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Retryable, "timeout")
+        );
+        assert!(error.message().contains("still waiting"), "{error}");
+        given_up.send(()).expect("the conversation goes on");
+    };
+    join!(watching, conversation);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_run_of_which_no_node_tells_ends_at_its_deadline_too() {
+    let node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let deadline = Instant::now() + Duration::from_millis(50);
+    let waited = client.wait_for_run("r", Some(deadline)).await;
+    let error = waited.expect_err("nobody answers");
+    assert_eq!(error.code(), "timeout");
+    assert!(error.message().contains("no node said"), "{error}");
 }

@@ -191,6 +191,36 @@ async fn a_task_that_comes_twice_is_run_once() {
 }
 
 #[tokio::test]
+async fn a_task_that_comes_again_when_it_is_over_is_not_run_again() {
+    let mut node = FakeNode::start().await;
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let _worker = run(builder(&[&node]).action("work", move |context| {
+        count.fetch_add(1, Ordering::SeqCst);
+        done(context)
+    }));
+    let mut stream = node.employ().await;
+    stream.assign("t1", LONG).await;
+    let (sequence, _) = completion(&mut stream).await;
+    stream.accept(sequence).await;
+    // A delivery that lagged behind the greeting.
+    stream.assign("t1", LONG).await;
+    stream.assign("t2", LONG).await;
+    let (sequence, next) = completion(&mut stream).await;
+    assert_eq!(next.task_token, "t2");
+    stream.accept(sequence).await;
+    stream
+        .end(refusal(Code::Unavailable, "outcome_unknown"))
+        .await;
+
+    let (mut stream, _) = node.worker().await.accept().await;
+    stream.assign("t2", LONG).await;
+    stream.assign("t3", LONG).await;
+    assert_eq!(completion(&mut stream).await.1.task_token, "t3");
+    assert_eq!(started.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
 async fn a_report_is_repeated_until_it_is_answered() {
     let mut node = FakeNode::start().await;
     let _worker = run(builder(&[&node]).action("work", done));
@@ -414,12 +444,16 @@ async fn a_worker_that_stops_lets_its_tasks_end_and_deregisters() {
     let gate = Gate::default();
     let inside = gate.clone();
     let worker = builder(&[&node]).action("work", move |context| inside.clone().pass(context));
-    let worker = run(worker);
+    let (told, mut waited_for) = mpsc::channel(1);
+    let worker = run(worker.on_drain(move |tasks| {
+        told.try_send(tasks).expect("it is told once");
+    }));
     let mut stream = node.employ().await;
     assert_eq!(stream.next_slots().await, 2);
     stream.assign("t1", LONG).await;
     gate.begun.notified().await;
     worker.stop.send(()).expect("the worker runs");
+    assert_eq!(waited_for.recv().await, Some(1));
     assert_eq!(stream.next_slots().await, 1, "it takes no more than it has");
     gate.open.notify_one();
     let (sequence, _) = completion(&mut stream).await;
@@ -429,6 +463,11 @@ async fn a_worker_that_stops_lets_its_tasks_end_and_deregisters() {
     assert!(
         gone.incarnation.is_some(),
         "it must not remove its own successor"
+    );
+    let patience = call.patience().expect("the node learns the deadline");
+    assert!(
+        patience <= Duration::from_secs(1),
+        "a worker that stops must not wait long for a cluster that may be gone: {patience:?}"
     );
     call.answer(v1::DeregisterResponse {});
     worker
@@ -470,9 +509,14 @@ async fn a_task_that_outlives_the_grace_is_handed_back() {
 #[tokio::test]
 async fn a_worker_that_is_drained_ends_by_itself() {
     let mut node = FakeNode::start().await;
-    let worker = run(builder(&[&node]).action("work", done));
+    let (told, mut waited_for) = mpsc::channel(1);
+    let worker = builder(&[&node]).on_drain(move |tasks| {
+        told.try_send(tasks).expect("it is told once");
+    });
+    let worker = run(worker.action("work", done));
     let stream = node.employ().await;
     stream.send(ServerMessage::Draining(v1::Draining {})).await;
+    assert_eq!(waited_for.recv().await, Some(0));
     let (_, call) = node.unary::<v1::DeregisterRequest>("deregister").await;
     call.answer(v1::DeregisterResponse {});
     worker

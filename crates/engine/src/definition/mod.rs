@@ -78,6 +78,16 @@ impl Definition {
     pub fn terminal(&self, index: TerminalIndex) -> &CustomTerminal {
         &self.terminals[index.position()]
     }
+
+    /// How a run ends at `target`; `None` when it is a step.
+    #[must_use]
+    pub fn status_at(&self, target: Target) -> Option<TerminalStatus> {
+        match target {
+            Target::Step(_) => None,
+            Target::BuiltIn(terminal) => Some(terminal.status()),
+            Target::Custom(index) => Some(self.terminal(index).status),
+        }
+    }
 }
 
 /// Whether starts carry an idempotency key (the manual's `idempotency`).

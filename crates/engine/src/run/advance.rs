@@ -1,9 +1,10 @@
 //! The work list: what happens to runs within one turn.
 
 use super::decide::InputVerdict;
+use super::loaded::ActivationRef;
 use super::{child, decide, enter, execute, finish, settle};
 use crate::command::Subject;
-use crate::definition::{StepIndex, Target};
+use crate::definition::{BuiltInTerminal, StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber};
 use crate::limits::ADVANCE_STEPS_MAX;
 use crate::tables::{DefinitionNumber, PayloadRef};
@@ -65,6 +66,8 @@ pub(crate) struct Settled {
     pub(crate) outcome: OutcomeName,
     /// The output, stored with the run.
     pub(crate) output: Option<PayloadRef>,
+    /// What went wrong, in words, where the outcome does not say.
+    pub(crate) reason: Option<String>,
     /// False for a failure that must skip the step's retries (A5, W12).
     pub(crate) is_retryable: bool,
 }
@@ -81,11 +84,20 @@ impl Progress {
         self.queue.push_back(work);
     }
 
-    /// Counts a step; false when the turn has taken as many as it may (W16). The count is the
-    /// turn's, not the run's, so that parents and children cannot multiply it.
-    pub(crate) fn count_step(&mut self) -> bool {
+    /// Counts a step that `run` enters, or that it tries again at once; false when the turn has
+    /// taken as many as it may (W16): the run then ends. All runs of a turn share the count, which
+    /// bounds the turn: a parent has fewer steps left by those that its children take in it.
+    pub(crate) fn count_step(&mut self, run: RunNumber) -> bool {
         self.steps_count += 1;
-        self.steps_count <= ADVANCE_STEPS_MAX
+        let is_within = self.steps_count <= ADVANCE_STEPS_MAX;
+        if !is_within {
+            self.push(Work::Finish {
+                run,
+                terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+                detail: Some("max step limit reached".to_owned()),
+            });
+        }
+        is_within
     }
 }
 
@@ -105,10 +117,10 @@ pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
         match work {
             Work::Enter { run, step } => enter::enter(turn, &mut progress, run, step)?,
             Work::Execute { run, activation } => {
-                execute::execute(turn, &mut progress, run, activation)?;
+                execute::execute(turn, &mut progress, ActivationRef { run, activation })?;
             }
             Work::BeginChild { run, activation } => {
-                child::begin(turn, &mut progress, run, activation)?;
+                child::begin(turn, &mut progress, ActivationRef { run, activation })?;
             }
             Work::DecideChild {
                 run,
@@ -116,27 +128,28 @@ pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
                 definition,
                 verdict,
             } => {
-                let decision = (definition, verdict);
-                decide::decide(turn, &mut progress, (run, activation), decision)?;
+                let at = ActivationRef { run, activation };
+                let decision = decide::Decision {
+                    definition,
+                    verdict,
+                };
+                decide::decide(turn, &mut progress, at, decision)?;
             }
             Work::Settle {
                 run,
                 activation,
                 settled,
             } => {
-                settle::settle(turn, &mut progress, (run, activation), settled)?;
+                let at = ActivationRef { run, activation };
+                settle::settle(turn, &mut progress, at, settled)?;
             }
             Work::Finish {
                 run,
                 terminal,
                 detail,
             } => {
-                finish::finish(
-                    turn,
-                    &mut progress,
-                    run,
-                    finish::Ending { terminal, detail },
-                )?;
+                let ending = finish::Ending { terminal, detail };
+                finish::finish(turn, &mut progress, run, ending)?;
             }
             Work::Cancel { run, reason } => finish::cancel(turn, &mut progress, run, reason)?,
         }

@@ -20,9 +20,10 @@ pub struct CancelRun {
 
 impl CancelRun {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        let (number, run) = find(turn, namespace, &self.run_id)?;
-        if !run.status.is_open() {
-            let status = run.status.name().to_owned();
+        let run = find(turn, namespace, &self.run_id)?;
+        let status = run.record.status;
+        if !status.is_open() {
+            let status = status.name().to_owned();
             return Err(Rejection::RunEnded {
                 run_id: self.run_id.clone(),
                 status,
@@ -30,13 +31,8 @@ impl CancelRun {
             .into());
         }
         let reason = self.reason.as_deref().map(cut);
-        advance(
-            turn,
-            Work::Cancel {
-                run: number,
-                reason,
-            },
-        )?;
+        let run = run.number;
+        advance(turn, Work::Cancel { run, reason })?;
         Ok(Reply::Done)
     }
 }

@@ -1,50 +1,47 @@
 //! Child workflows (W5, W17).
 
 use super::advance::{Progress, Settled, Work};
-use super::open::{Opening, load, open, payload, store_payload};
+use super::loaded::{ActivationRef, ActiveStep};
+use super::open::{Opening, Parent, open, payload};
 use super::outcome;
 use crate::definition::{RunTarget, StepIndex, StepKind};
 use crate::effect::Effect;
-use crate::ids::{RunId, RunNumber, WorkflowName, WorkflowVersion};
+use crate::ids::{WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
 use crate::tables::{
-    Activation, ActivationState, DefinitionNumber, Event, EventKind, InputChecks, ParentLink,
-    RunRecord, RunStatus, Runs, TriggeredBy,
+    ActivationState, DefinitionNumber, EventKind, InputChecks, ParentLink, RunRecord, RunStatus,
+    TriggeredBy,
 };
 use crate::turn::{Halt, Outcome, Turn};
 use crate::workflow::{Resolved, newest, pinned};
 
-/// Begins the child of `activation`, or asks for the verdict on its input first (W4).
+/// Begins the child of an active step, or asks for the verdict on its input first (W4).
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    number: RunNumber,
-    activation: u32,
+    at: ActivationRef,
 ) -> Outcome<()> {
-    let mut run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
+    let Some(mut parent) = ActiveStep::load(turn, at)? else {
         return Ok(());
     };
-    let resolved = match target_of(turn, &run, &active)? {
+    let resolved = match target_of(turn, &parent)? {
         Ok(resolved) => resolved,
-        Err(refusal) => return refuse(turn, progress, (number, run), (&active, refusal)),
+        Err(refusal) => return refuse(turn, progress, parent, refusal),
     };
     if resolved.record.definition.input_schema.is_none() {
-        return start(turn, progress, (number, activation), resolved.number);
+        return start(turn, progress, parent, resolved.number);
     }
-    if let Some(active) = run.activation_mut(activation) {
-        active.state = ActivationState::ChildInput {
-            definition: resolved.number,
-        };
-    }
-    run.status = RunStatus::Waiting;
-    turn.put::<Runs>(&number, run);
-    turn.put::<InputChecks>(&(number, activation), ());
+    parent.activation.state = ActivationState::ChildInput {
+        definition: resolved.number,
+    };
+    parent.run.record.status = RunStatus::Waiting;
+    parent.put(turn);
+    turn.put::<InputChecks>(&(at.run, at.activation), ());
     turn.effect(Effect::CheckChildInput {
-        parent: number,
-        activation,
+        parent: at.run,
+        activation: at.activation,
     });
     Ok(())
 }
@@ -53,46 +50,35 @@ pub(super) fn begin(
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, activation): (RunNumber, u32),
+    mut parent: ActiveStep,
     definition: DefinitionNumber,
 ) -> Outcome<()> {
-    let mut run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
-        return Ok(());
-    };
-    let input = payload(turn, active.input)?;
+    let at = parent.at();
+    let input = payload(turn, parent.activation.input)?;
+    let record = &mut parent.run.record;
     let opening = Opening {
-        namespace: run.namespace.clone(),
+        namespace: record.namespace.clone(),
         run_id: None,
         definition,
         input: (*input).clone(),
         idempotency_key: None,
         triggered_by: TriggeredBy::Parent,
-        parent: Some((
-            ParentLink {
-                run: number,
-                activation,
+        parent: Some(Parent {
+            link: ParentLink {
+                run: at.run,
+                activation: at.activation,
             },
-            run.id.clone(),
-        )),
-        nesting: run.nesting + 1,
+            id: record.id.clone(),
+        }),
+        nesting: record.nesting + 1,
     };
-    let (child, child_id): (RunNumber, RunId) = open(turn, opening)?;
-    let kind = EventKind::ChildStarted { child: child_id };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    if let Some(active) = run.activation_mut(activation) {
-        active.state = ActivationState::Child(child);
-    }
-    run.status = RunStatus::Waiting;
-    turn.put::<Runs>(&number, run);
+    let child = open(turn, opening)?;
+    record.status = RunStatus::Waiting;
+    parent.activation.state = ActivationState::Child(child.number);
+    parent.note(turn, EventKind::ChildStarted { child: child.id });
+    parent.put(turn);
     progress.push(Work::Enter {
-        run: child,
+        run: child.number,
         step: StepIndex::START,
     });
     Ok(())
@@ -108,43 +94,31 @@ pub(super) struct Refusal {
 pub(super) fn refuse(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, mut run): (RunNumber, RunRecord),
-    (active, refusal): (&Activation, Refusal),
+    mut parent: ActiveStep,
+    refusal: Refusal,
 ) -> Outcome<()> {
+    let output = Json::error(refusal.outcome, &refusal.detail);
+    let output = parent.run.store_payload(turn, output);
     let kind = EventKind::ChildRefused {
         detail: refusal.detail.clone(),
     };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    let output = Json::error(refusal.outcome, &refusal.detail);
-    let output = store_payload(turn, number, &mut run, output);
-    turn.put::<Runs>(&number, run);
-    let settled = Settled {
+    parent.note(turn, kind);
+    let at = parent.at();
+    parent.put(turn);
+    progress.push(at.settle(Settled {
         outcome: outcome::name::of(refusal.outcome),
         output: Some(output),
+        reason: Some(refusal.detail),
         is_retryable: true,
-    };
-    progress.push(Work::Settle {
-        run: number,
-        activation: active.number,
-        settled,
-    });
+    }));
     Ok(())
 }
 
 /// The definition that the step's target names.
-fn target_of(
-    turn: &mut Turn<'_, '_>,
-    run: &RunRecord,
-    active: &Activation,
-) -> Outcome<Result<Resolved, Refusal>> {
+fn target_of(turn: &mut Turn<'_, '_>, parent: &ActiveStep) -> Outcome<Result<Resolved, Refusal>> {
+    let run = &parent.run.record;
     let definition = pinned(turn, run.definition)?;
-    let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
+    let StepKind::Run(step) = &definition.definition.step(parent.activation.step).kind else {
         panic!("only run steps have children");
     };
     let RunTarget::Workflow { name, version } = &step.target else {
@@ -158,13 +132,14 @@ fn target_of(
             detail,
         }));
     }
-    resolve(turn, run, (name, version.as_ref()))
+    resolve(turn, run, name, version.as_ref())
 }
 
 fn resolve(
     turn: &mut Turn<'_, '_>,
     run: &RunRecord,
-    (name, version): (&WorkflowName, Option<&WorkflowVersion>),
+    name: &WorkflowName,
+    version: Option<&WorkflowVersion>,
 ) -> Outcome<Result<Resolved, Refusal>> {
     match newest(turn, &run.namespace, name, version) {
         Ok(resolved) if !resolved.is_enabled => Ok(Err(Refusal {

@@ -3,7 +3,7 @@
 use super::advance;
 use super::advance::{Progress, Work};
 use super::child::{self, Refusal};
-use super::open::load;
+use super::loaded::{ActivationRef, ActiveStep, load};
 use super::outcome::name;
 use crate::ids::RunNumber;
 use crate::rejection::Rejection;
@@ -45,7 +45,7 @@ impl DecideChildInput {
         {
             return Err(Rejection::ActivationGone.into());
         }
-        let run = load(turn, self.parent)?;
+        let run = load(turn, self.parent)?.record;
         if turn.is_quarantined(self.parent) {
             return Err(Rejection::RunQuarantined(run.id).into());
         }
@@ -70,26 +70,31 @@ impl DecideChildInput {
     }
 }
 
+/// What the check of a child's input gave.
+pub(super) struct Decision {
+    pub(super) definition: DefinitionNumber,
+    pub(super) verdict: InputVerdict,
+}
+
 /// Starts the child, or settles its step with `execution_failure`.
 pub(super) fn decide(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, activation): (RunNumber, u32),
-    (definition, verdict): (DefinitionNumber, InputVerdict),
+    at: ActivationRef,
+    decision: Decision,
 ) -> Outcome<()> {
-    let detail = match verdict {
+    let Some(parent) = ActiveStep::load(turn, at)? else {
+        return Ok(());
+    };
+    let detail = match decision.verdict {
         InputVerdict::Valid => {
-            return child::start(turn, progress, (number, activation), definition);
+            return child::start(turn, progress, parent, decision.definition);
         }
         InputVerdict::Invalid { detail } => Rejection::InputInvalid(detail).to_string(),
-    };
-    let run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
-        return Ok(());
     };
     let refusal = Refusal {
         outcome: name::EXECUTION_FAILURE,
         detail,
     };
-    child::refuse(turn, progress, (number, run), (&active, refusal))
+    child::refuse(turn, progress, parent, refusal)
 }

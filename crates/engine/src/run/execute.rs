@@ -1,44 +1,38 @@
 //! Invoking a run step's target.
 
 use super::advance::{Progress, Settled, Work};
-use super::open::{load, store_payload};
+use super::loaded::{ActivationRef, ActiveStep};
 use super::outcome::name;
 use crate::action;
 use crate::definition::{RunTarget, StepKind};
-use crate::ids::{ActionName, RunNumber};
+use crate::ids::{ActionName, Namespace};
 use crate::json::Json;
-use crate::tables::{
-    ActionRecord, ActionRunOwner, Actions, Activation, ActivationState, Event, EventKind,
-    RunRecord, RunStatus, Runs,
-};
+use crate::tables::{ActionRecord, ActionRunOwner, Actions, ActivationState, EventKind, RunStatus};
 use crate::task;
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Invokes the target of `activation`.
+/// Invokes the target of an active step.
 pub(super) fn execute(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    number: RunNumber,
-    activation: u32,
+    at: ActivationRef,
 ) -> Outcome<()> {
-    let run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
+    let Some(active) = ActiveStep::load(turn, at)? else {
         return Ok(());
     };
-    let definition = pinned(turn, run.definition)?;
-    let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
+    let definition = pinned(turn, active.run.record.definition)?;
+    let StepKind::Run(step) = &definition.definition.step(active.activation.step).kind else {
         panic!("only run steps are executed");
     };
     match &step.target {
-        RunTarget::Action(action) => {
-            execute_action(turn, progress, (number, run), (&active, action))
-        }
+        RunTarget::Action(name) => execute_action(turn, progress, active, name),
         RunTarget::Workflow { .. } => {
             progress.push(Work::BeginChild {
-                run: number,
-                activation,
+                run: at.run,
+                activation: at.activation,
             });
             Ok(())
         }
@@ -49,45 +43,28 @@ pub(super) fn execute(
 fn execute_action(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, mut run): (RunNumber, RunRecord),
-    (active, name): (&Activation, &ActionName),
+    mut active: ActiveStep,
+    name: &ActionName,
 ) -> Outcome<()> {
-    let action = match usable(turn, &run, name)? {
+    let at = active.at();
+    let namespace = active.run.record.namespace.clone();
+    let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
         Err(refusal) => {
-            turn.event(
-                number,
-                Event {
-                    step: Some(active.step),
-                    kind: refusal.event,
-                },
-            );
-            let output = Json::error(refusal.outcome, &refusal.message);
-            let output = store_payload(turn, number, &mut run, output);
-            turn.put::<Runs>(&number, run);
-            let settled = Settled {
-                outcome: name::of(refusal.outcome),
-                output: Some(output),
-                is_retryable: false,
-            };
-            progress.push(Work::Settle {
-                run: number,
-                activation: active.number,
-                settled,
-            });
+            refuse(turn, progress, active, refusal);
             return Ok(());
         }
     };
     let opening = action::Opening {
-        namespace: run.namespace.clone(),
+        namespace,
         name: name.clone(),
         owner: ActionRunOwner::Step {
-            run: number,
-            activation: active.number,
+            run: at.run,
+            activation: at.activation,
         },
-        input: action::ActionInput::Stored(active.input),
+        input: action::ActionInput::Stored(active.activation.input),
         priority: action::PRIORITY_DEFAULT,
-        labels: std::collections::BTreeMap::new(),
+        labels: BTreeMap::new(),
         idempotency_key: None,
     };
     let action_run = action::open(turn, &action, opening)?;
@@ -95,18 +72,10 @@ fn execute_action(
         action: name.clone(),
         action_run,
     };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    if let Some(active) = run.activation_mut(active.number) {
-        active.state = ActivationState::Action(action_run);
-    }
-    run.status = RunStatus::Waiting;
-    turn.put::<Runs>(&number, run);
+    active.note(turn, kind);
+    active.activation.state = ActivationState::Action(action_run);
+    active.run.record.status = RunStatus::Waiting;
+    active.put(turn);
     task::make_ready(turn, action_run)
 }
 
@@ -117,13 +86,33 @@ struct Refusal {
     message: String,
 }
 
+/// Settles the step of an action that cannot be invoked.
+fn refuse(
+    turn: &mut Turn<'_, '_>,
+    progress: &mut Progress,
+    mut active: ActiveStep,
+    refusal: Refusal,
+) {
+    let output = Json::error(refusal.outcome, &refusal.message);
+    let output = active.run.store_payload(turn, output);
+    active.note(turn, refusal.event);
+    let at = active.at();
+    active.put(turn);
+    progress.push(at.settle(Settled {
+        outcome: name::of(refusal.outcome),
+        output: Some(output),
+        reason: Some(refusal.message),
+        is_retryable: false,
+    }));
+}
+
 fn usable(
     turn: &mut Turn<'_, '_>,
-    run: &RunRecord,
+    namespace: &Namespace,
     action: &ActionName,
 ) -> Outcome<Result<Arc<ActionRecord>, Refusal>> {
     Ok(
-        match turn.get::<Actions>(&(run.namespace.clone(), action.clone()))? {
+        match turn.get::<Actions>(&(namespace.clone(), action.clone()))? {
             None => Err(Refusal {
                 outcome: name::TARGET_NOT_FOUND,
                 event: EventKind::ActionNotFound {

@@ -2,17 +2,18 @@
 
 use super::advance::{Progress, Settled, Work};
 use super::enter::signal_timer;
-use super::open::{load, payload, store_payload};
+use super::loaded::{ActivationRef, Loaded, load};
+use super::open::payload;
 use super::outcome::name;
 use super::render;
 use super::settle::wake_timer;
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::RunNumber;
 use crate::json::Json;
+use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, End, Event, EventKind, InputChecks, ParentLink, RunRecord, RunStatus, Runs,
-    SignalsWaiting,
+    ActivationState, End, EventKind, InputChecks, ParentLink, RunRecord, RunStatus, SignalsWaiting,
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -32,36 +33,32 @@ pub(super) fn finish(
     ending: Ending,
 ) -> Outcome<()> {
     let mut run = load(turn, number)?;
-    if !run.status.is_open() {
+    if !run.record.status.is_open() {
         return Ok(());
     }
-    let definition = pinned(turn, run.definition)?;
+    let definition = pinned(turn, run.record.definition)?;
     let definition = &definition.definition;
-    tear_down(turn, progress, (number, &mut run))?;
-    let (status, own_output) = describe(definition, ending.terminal);
-    let template = own_output.or_else(|| {
+    tear_down(turn, progress, &mut run)?;
+    let status = definition
+        .status_at(ending.terminal)
+        .expect("a run ends at a terminal, never at a step");
+    let template = own_output(definition, ending.terminal).or_else(|| {
         definition
             .output
             .as_ref()
             .filter(|_| status == TerminalStatus::Completed)
     });
-    set_output(turn, (number, &mut run), template)?;
-    run.attributes = render::attributes(turn, &run, definition)?;
-    run.status = RunStatus::Ended(status);
-    run.end = Some(End {
+    set_output(turn, &mut run, template)?;
+    run.record.attributes = render::attributes(turn, &run.record, definition)?;
+    run.record.status = RunStatus::Ended(status);
+    run.record.end = Some(End {
         terminal: ending.terminal,
     });
-    run.detail = ending.detail.clone();
-    run.completed_at_ms = Some(turn.now_ms());
-    turn.event(
-        number,
-        Event {
-            step: None,
-            kind: event_of(status, ending),
-        },
-    );
-    let parent = run.parent;
-    turn.put::<Runs>(&number, run);
+    run.record.detail = ending.detail.clone();
+    run.record.completed_at_ms = Some(turn.now_ms());
+    run.note(turn, None, event_of(status, ending));
+    let parent = run.record.parent;
+    run.put(turn);
     match parent {
         Some(link) => tell_parent(turn, progress, number, link),
         None => Ok(()),
@@ -76,25 +73,18 @@ pub(super) fn cancel(
     reason: Option<String>,
 ) -> Outcome<()> {
     let terminal = Target::BuiltIn(BuiltInTerminal::Cancelled);
-    finish(
-        turn,
-        progress,
-        number,
-        Ending {
-            terminal,
-            detail: reason,
-        },
-    )
+    let ending = Ending {
+        terminal,
+        detail: reason,
+    };
+    finish(turn, progress, number, ending)
 }
 
-fn describe(definition: &Definition, terminal: Target) -> (TerminalStatus, Option<&Template>) {
+/// The output that a terminal has of its own (W4).
+fn own_output(definition: &Definition, terminal: Target) -> Option<&Template> {
     match terminal {
-        Target::BuiltIn(terminal) => (terminal.status(), None),
-        Target::Custom(index) => {
-            let terminal = definition.terminal(index);
-            (terminal.status, terminal.output.as_ref())
-        }
-        Target::Step(_) => panic!("a run ends at a terminal, never at a step"),
+        Target::Custom(index) => definition.terminal(index).output.as_ref(),
+        Target::BuiltIn(_) | Target::Step(_) => None,
     }
 }
 
@@ -107,7 +97,7 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
             terminal,
             reason: detail,
         },
-        TerminalStatus::TimedOut => EventKind::WorkflowTimedOut { terminal },
+        TerminalStatus::TimedOut => EventKind::WorkflowTimedOut { terminal, detail },
     }
 }
 
@@ -115,30 +105,34 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
 fn tear_down(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, run): (RunNumber, &mut RunRecord),
+    run: &mut Loaded,
 ) -> Result<(), StoreError> {
-    for active in std::mem::take(&mut run.active) {
+    for active in std::mem::take(&mut run.record.active) {
+        let at = ActivationRef {
+            run: run.number,
+            activation: active.number,
+        };
         match active.state {
             ActivationState::Executing => {}
             ActivationState::Action(action_run) => task::cancel(turn, action_run)?,
             ActivationState::Signal { deadline_ms } => {
                 if let Some(due_ms) = deadline_ms {
-                    turn.clear_timer(signal_timer(number, active.number, due_ms));
+                    turn.clear_timer(signal_timer(at, due_ms));
                 }
             }
             ActivationState::Child(child) => {
-                let reason = Some(format!("parent {} ended", run.id));
+                let reason = Some(format!("parent {} ended", run.record.id));
                 progress.push(Work::Cancel { run: child, reason });
             }
             ActivationState::ChildInput { .. } => {
-                turn.delete::<InputChecks>(&(number, active.number));
+                turn.delete::<InputChecks>(&(at.run, at.activation));
             }
             ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
-                turn.clear_timer(wake_timer(number, active.number, due_ms));
+                turn.clear_timer(wake_timer(at, due_ms));
             }
         }
     }
-    for (key, _) in turn.list::<SignalsWaiting>(&number, usize::MAX)? {
+    for (key, _) in turn.list::<SignalsWaiting>(&run.number, usize::MAX)? {
         turn.delete::<SignalsWaiting>(&key);
     }
     Ok(())
@@ -147,23 +141,23 @@ fn tear_down(
 /// The mapping's result, or without one the output of the step left last (W4).
 fn set_output(
     turn: &mut Turn<'_, '_>,
-    (number, run): (RunNumber, &mut RunRecord),
+    run: &mut Loaded,
     template: Option<&Template>,
 ) -> Result<(), StoreError> {
     let Some(template) = template else {
-        let last = run.results.values().max_by_key(|result| result.order);
-        run.output = last.and_then(|result| result.output);
+        let results = run.record.results.values();
+        let last = results.max_by_key(|result| result.order);
+        run.record.output = last.and_then(|result| result.output);
         return Ok(());
     };
-    let output = render::render(turn, run, template)?.unwrap_or_else(|too_large| {
-        let bytes_max = crate::limits::PAYLOAD_BYTES_MAX;
+    let output = render::render(turn, &run.record, template)?.unwrap_or_else(|too_large| {
         let message = format!(
-            "expected an output of at most {bytes_max} bytes, but it has {} or more",
+            "expected an output of at most {PAYLOAD_BYTES_MAX} bytes, but it has {} or more",
             too_large.bytes
         );
         Json::error("output_too_large", &message)
     });
-    run.output = Some(store_payload(turn, number, run, output));
+    run.record.output = Some(run.store_payload(turn, output));
     Ok(())
 }
 
@@ -178,9 +172,8 @@ fn tell_parent(
     if turn.is_quarantined(link.run) {
         return Ok(());
     }
-    let mut parent = load(turn, link.run)?;
-    let child = load(turn, child_number)?;
-    let Some(active) = parent.activation(link.activation).cloned() else {
+    let child = load(turn, child_number)?.record;
+    let Some(mut waiting) = load(turn, link.run)?.active_step(link.activation) else {
         return Ok(());
     };
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);
@@ -190,52 +183,42 @@ fn tell_parent(
         name::FAILURE
     });
     let output = match child.output {
-        Some(reference) => {
-            let output = payload(turn, reference)?;
-            Some(store_payload(
-                turn,
-                link.run,
-                &mut parent,
-                (*output).clone(),
-            ))
-        }
+        Some(reference) => Some((*payload(turn, reference)?).clone()),
         None if is_completed => None,
-        None => {
-            let error = error_of(&child);
-            Some(store_payload(turn, link.run, &mut parent, error))
-        }
+        None => Some(error_of(&child)),
     };
-    turn.put::<Runs>(&link.run, parent);
+    let reason = ended_badly(&child);
+    let output = output.map(|output| waiting.run.store_payload(turn, output));
     let kind = EventKind::ChildCompleted {
         child: child.id,
         outcome: outcome.clone(),
     };
-    turn.event(
-        link.run,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    let settled = Settled {
+    waiting.note(turn, kind);
+    let at = waiting.at();
+    waiting.put(turn);
+    progress.push(at.settle(Settled {
         outcome,
         output,
+        reason: (!is_completed).then_some(reason),
         is_retryable: true,
-    };
-    progress.push(Work::Settle {
-        run: link.run,
-        activation: link.activation,
-        settled,
-    });
+    }));
     Ok(())
 }
 
 /// What a child that failed without any output of its own gives its parent (W10a).
 fn error_of(child: &RunRecord) -> Json {
-    let status = child.status.name();
     let message = child.detail.clone();
     Json::error(
-        status,
-        &message.unwrap_or_else(|| format!("{} ended {status}", child.id)),
+        child.status.name(),
+        &message.unwrap_or_else(|| ended_badly(child)),
     )
+}
+
+/// What a child's end is to its parent, in words.
+fn ended_badly(child: &RunRecord) -> String {
+    let (id, status) = (&child.id, child.status.name());
+    match &child.detail {
+        Some(detail) => format!("{id} ended {status}: {detail}"),
+        None => format!("{id} ended {status}"),
+    }
 }

@@ -10,7 +10,9 @@ mod child;
 mod decide;
 mod enter;
 mod execute;
+mod failure;
 mod finish;
+mod loaded;
 mod open;
 mod outcome;
 mod render;
@@ -25,6 +27,6 @@ pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
 pub(crate) use advance::{Settled, Work, advance};
-pub(crate) use open::{load, store_payload};
+pub(crate) use loaded::load;
 pub(crate) use outcome::{is_reserved, name as outcome_name};
 pub(crate) use wake::{expire_signal, wake_step};

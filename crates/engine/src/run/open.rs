@@ -1,5 +1,6 @@
-//! Finding, making and storing runs.
+//! Making runs and finding them.
 
+use super::loaded::Loaded;
 use super::render;
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber};
 use crate::json::Json;
@@ -22,12 +23,24 @@ pub(crate) struct Opening {
     pub(crate) input: Json,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) triggered_by: TriggeredBy,
-    pub(crate) parent: Option<(ParentLink, RunId)>,
+    pub(crate) parent: Option<Parent>,
     pub(crate) nesting: u16,
 }
 
+/// The run that waits for a new one (W17).
+pub(crate) struct Parent {
+    pub(crate) link: ParentLink,
+    pub(crate) id: RunId,
+}
+
+/// A run that was made.
+pub(crate) struct Opened {
+    pub(crate) number: RunNumber,
+    pub(crate) id: RunId,
+}
+
 /// Makes a run, not yet on any step.
-pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<(RunNumber, RunId)> {
+pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened> {
     let number = RunNumber(turn.next_number(|cluster| &mut cluster.runs_count)?);
     let id = opening
         .run_id
@@ -46,7 +59,6 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<(RunNum
         position: 0,
     };
     turn.put::<Payloads>(&input, opening.input);
-    let (parent, parent_id) = opening.parent.unzip();
     let mut run = RunRecord {
         namespace: opening.namespace,
         id: id.clone(),
@@ -55,7 +67,7 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<(RunNum
         end: None,
         detail: None,
         triggered_by: opening.triggered_by,
-        parent,
+        parent: opening.parent.as_ref().map(|parent| parent.link),
         nesting: opening.nesting,
         idempotency_key: opening.idempotency_key,
         active: Vec::new(),
@@ -74,18 +86,18 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<(RunNum
     turn.put::<Runs>(&number, run);
     let kind = EventKind::WorkflowStarted {
         input,
-        parent: parent_id,
+        parent: opening.parent.map(|parent| parent.id),
     };
     turn.event(number, Event { step: None, kind });
-    Ok((number, id))
+    Ok(Opened { number, id })
 }
 
-/// The number of the run that callers of `namespace` know as `run_id`.
+/// The run that callers of `namespace` know as `run_id`.
 pub(crate) fn find(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     run_id: &RunId,
-) -> Outcome<(RunNumber, Arc<RunRecord>)> {
+) -> Outcome<Loaded> {
     let number = match run_id.generated_number() {
         Some(number) => Some(number),
         None => turn
@@ -94,42 +106,18 @@ pub(crate) fn find(
     };
     let missing = || Rejection::RunNotFound(run_id.clone());
     let number = number.ok_or_else(missing)?;
-    let run = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
+    let record = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
     // A run whose caller chose its id has no other.
-    if run.namespace != *namespace || run.id != *run_id {
+    if record.namespace != *namespace || record.id != *run_id {
         return Err(missing().into());
     }
     if turn.is_quarantined(number) {
         return Err(Rejection::RunQuarantined(run_id.clone()).into());
     }
-    Ok((number, run))
-}
-
-/// The run `number`, to be changed and put back.
-///
-/// # Panics
-/// When it is not there: only runs that exist are referred to.
-pub(crate) fn load(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<RunRecord, StoreError> {
-    let run = turn.get::<Runs>(&number)?;
-    Ok(Arc::unwrap_or_clone(
-        run.expect("a run is kept as long as anything refers to it"),
-    ))
-}
-
-/// Stores a payload with the run.
-pub(crate) fn store_payload(
-    turn: &mut Turn<'_, '_>,
-    number: RunNumber,
-    run: &mut RunRecord,
-    payload: Json,
-) -> PayloadRef {
-    let reference = PayloadRef {
-        owner: PayloadOwner::Run(number),
-        position: run.payloads_count,
-    };
-    run.payloads_count += 1;
-    turn.put::<Payloads>(&reference, payload);
-    reference
+    Ok(Loaded {
+        number,
+        record: Arc::unwrap_or_clone(record),
+    })
 }
 
 /// Reads a payload.

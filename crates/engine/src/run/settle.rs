@@ -1,54 +1,67 @@
 //! An outcome comes in for an active step: poll, retry or leave it (W11–W14).
 
 use super::advance::{Progress, Settled, Work};
-use super::open::load;
+use super::failure::{self, Exit};
+use super::loaded::{ActivationRef, ActiveStep};
 use super::outcome::{is_retried, name, transition};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::tables::{
-    Activation, ActivationState, Event, EventKind, RunRecord, RunStatus, Runs, StepResult,
-    TimerKey, TimerKind,
+    Activation, ActivationState, EventKind, RunStatus, StepResult, TimerKey, TimerKind,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 
-/// Settles `activation` of a run with what its target came back with.
+/// Settles an active step with what its target came back with.
 pub(super) fn settle(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, activation): (RunNumber, u32),
+    at: ActivationRef,
     mut settled: Settled,
 ) -> Outcome<()> {
-    let run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
+    let Some(active) = ActiveStep::load(turn, at)? else {
         return Ok(());
     };
-    let definition = pinned(turn, run.definition)?;
-    let step = definition.definition.step(active.step);
+    let definition = pinned(turn, active.run.record.definition)?;
+    let step = definition.definition.step(active.activation.step);
     if let (Some(poll), name::PENDING) = (poll_policy(step), settled.outcome.as_str()) {
-        if active.polls_count < poll.max_attempts {
-            return schedule_poll(turn, (number, run), &active, poll);
+        let polls = active.activation.polls_count;
+        if polls < poll.max_attempts {
+            schedule_poll(turn, active, poll);
+            return Ok(());
         }
-        let kind = EventKind::PollExhausted {
-            polls: active.polls_count,
-        };
-        turn.event(
-            number,
-            Event {
-                step: Some(active.step),
-                kind,
-            },
-        );
+        active.note(turn, EventKind::PollExhausted { polls });
         settled.outcome = name::of(name::TIMEOUT);
+        settled.reason = Some(format!("still pending at poll {polls}"));
     }
     if let Some(retry) = retry_policy(step)
         && settled.is_retryable
         && is_retried(&settled.outcome)
-        && let Some(due_ms) = next_attempt(turn, &active, retry)
+        && let Some(due_ms) = next_attempt(turn, &active.activation, retry)
     {
-        return schedule_retry(turn, progress, (number, run), (&active, due_ms));
+        schedule_retry(turn, progress, active, due_ms);
+        return Ok(());
     }
-    leave(turn, progress, (number, run), (step, &active, settled))
+    let work = match transition(step, &settled.outcome) {
+        Some(target) => {
+            let exit = Exit {
+                definition: &definition.definition,
+                step,
+                settled: &settled,
+                target,
+            };
+            let detail = exit.detail(turn, &active.run.record)?;
+            follow(at.run, target, detail)
+        }
+        None => Work::Finish {
+            run: at.run,
+            terminal: Target::BuiltIn(BuiltInTerminal::Failed),
+            detail: Some(failure::no_transition(step, &settled)),
+        },
+    };
+    leave(turn, active, settled);
+    progress.push(work);
+    Ok(())
 }
 
 fn retry_policy(step: &Step) -> Option<&RetryPolicy> {
@@ -85,182 +98,96 @@ fn next_attempt(turn: &mut Turn<'_, '_>, active: &Activation, retry: &RetryPolic
 fn schedule_retry(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
-    (number, mut run): (RunNumber, RunRecord),
-    (active, due_ms): (&Activation, u64),
-) -> Outcome<()> {
-    let attempt = active.attempt + 1;
+    mut active: ActiveStep,
+    due_ms: u64,
+) {
+    let at = active.at();
     let is_due = due_ms <= turn.now_ms();
-    let kind = if is_due {
-        EventKind::StepRetry { attempt }
-    } else {
-        EventKind::RetryScheduled { attempt, due_ms }
-    };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    let changed = Activation {
-        attempt,
-        polls_count: 0,
-        state: if is_due {
-            ActivationState::Executing
-        } else {
-            ActivationState::Retry { due_ms }
-        },
-        ..active.clone()
-    };
-    if is_due {
-        progress.push(Work::Execute {
-            run: number,
-            activation: active.number,
-        });
-    } else {
-        turn.set_timer(wake_timer(number, active.number, due_ms));
+    if is_due && !progress.count_step(at.run) {
+        return;
     }
-    park(&mut run, changed, is_due);
-    turn.put::<Runs>(&number, run);
-    Ok(())
+    active.activation.attempt += 1;
+    active.activation.polls_count = 0;
+    let attempt = active.activation.attempt;
+    if is_due {
+        active.note(turn, EventKind::StepRetry { attempt });
+        active.activation.state = ActivationState::Executing;
+        active.run.record.status = RunStatus::Running;
+        progress.push(at.execute());
+    } else {
+        active.note(turn, EventKind::RetryScheduled { attempt, due_ms });
+        active.activation.state = ActivationState::Retry { due_ms };
+        active.run.record.status = RunStatus::Waiting;
+        turn.set_timer(wake_timer(at, due_ms));
+    }
+    active.put(turn);
 }
 
 /// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
-fn schedule_poll(
-    turn: &mut Turn<'_, '_>,
-    (number, mut run): (RunNumber, RunRecord),
-    active: &Activation,
-    poll: &PollPolicy,
-) -> Outcome<()> {
+fn schedule_poll(turn: &mut Turn<'_, '_>, mut active: ActiveStep, poll: &PollPolicy) {
     let random = turn.random();
-    let delay_ms = match active.polls_count.checked_sub(1) {
+    let delay_ms = match active.activation.polls_count.checked_sub(1) {
         None => poll.initial_delay_ms,
         Some(k) => poll.backoff.delay_ms(k, random),
     };
     let due_ms = turn.now_ms().saturating_add(delay_ms);
-    let polls_count = active.polls_count + 1;
+    active.activation.polls_count += 1;
     let kind = EventKind::PollScheduled {
-        poll: polls_count,
+        poll: active.activation.polls_count,
         due_ms,
     };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    turn.set_timer(wake_timer(number, active.number, due_ms));
-    let state = ActivationState::Poll { due_ms };
-    park(
-        &mut run,
-        Activation {
-            polls_count,
-            state,
-            ..active.clone()
-        },
-        false,
-    );
-    turn.put::<Runs>(&number, run);
-    Ok(())
+    active.note(turn, kind);
+    turn.set_timer(wake_timer(active.at(), due_ms));
+    active.activation.state = ActivationState::Poll { due_ms };
+    active.run.record.status = RunStatus::Waiting;
+    active.put(turn);
 }
 
 /// The timer of a retry or poll.
-pub(super) fn wake_timer(run: RunNumber, activation: u32, due_ms: u64) -> TimerKey {
+pub(super) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     TimerKey {
         kind: TimerKind::StepWake,
         due_ms,
-        subject: run.0,
-        detail: activation,
+        subject: at.run.0,
+        detail: at.activation,
     }
 }
 
-fn park(run: &mut RunRecord, changed: Activation, is_executing: bool) {
-    if let Some(active) = run.activation_mut(changed.number) {
-        *active = changed;
-    }
-    run.status = if is_executing {
-        RunStatus::Running
-    } else {
-        RunStatus::Waiting
-    };
-}
-
-/// The run leaves the step, and follows the transition of the outcome (W11).
-fn leave(
-    turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    (number, mut run): (RunNumber, RunRecord),
-    (step, active, settled): (&Step, &Activation, Settled),
-) -> Outcome<()> {
-    let next = transition(step, &settled.outcome);
-    let detail = next.is_none().then(|| {
-        format!(
-            "no transition for outcome \"{}\" of step \"{}\"",
-            settled.outcome, step.name
-        )
-    });
-    record_result(turn, (number, &mut run), active, settled);
-    turn.put::<Runs>(&number, run);
-    follow(
-        progress,
-        number,
-        next.unwrap_or(Target::BuiltIn(BuiltInTerminal::Failed)),
-        detail,
-    );
-    Ok(())
-}
-
-/// Notes what a step ended with and takes it out of the active ones.
-pub(super) fn record_result(
-    turn: &mut Turn<'_, '_>,
-    (number, run): (RunNumber, &mut RunRecord),
-    active: &Activation,
-    settled: Settled,
-) {
+/// Takes the step out of the active ones of its run, and notes what it ended with.
+pub(super) fn leave(turn: &mut Turn<'_, '_>, active: ActiveStep, settled: Settled) {
     let kind = EventKind::StepCompleted {
         outcome: settled.outcome.clone(),
         output: settled.output,
     };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
-    run.active.retain(|other| other.number != active.number);
-    let order = run
-        .results
-        .values()
-        .map(|result| result.order)
-        .max()
-        .unwrap_or(0)
-        + 1;
+    active.note(turn, kind);
+    let ActiveStep {
+        mut run,
+        activation,
+    } = active;
+    run.record
+        .active
+        .retain(|other| other.number != activation.number);
+    let orders = run.record.results.values().map(|result| result.order);
     let result = StepResult {
         outcome: settled.outcome,
         output: settled.output,
-        attempts: active.attempt,
-        started_at_ms: active.started_at_ms,
+        attempts: activation.attempt,
+        started_at_ms: activation.started_at_ms,
         completed_at_ms: turn.now_ms(),
-        order,
+        order: orders.max().unwrap_or(0) + 1,
     };
-    run.results.insert(active.step, result);
+    run.record.results.insert(activation.step, result);
+    run.put(turn);
 }
 
-/// Goes where a transition leads.
-pub(super) fn follow(
-    progress: &mut Progress,
-    run: RunNumber,
-    target: Target,
-    detail: Option<String>,
-) {
-    progress.push(match target {
+/// Where a transition leads; `detail` says why, where the target does not.
+pub(super) fn follow(run: RunNumber, target: Target, detail: Option<String>) -> Work {
+    match target {
         Target::Step(step) => Work::Enter { run, step },
         Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
             run,
             terminal: target,
             detail,
         },
-    });
+    }
 }

@@ -1,8 +1,9 @@
 //! Delivering a signal (W19).
 
-use super::advance::{Settled, Work, advance};
+use super::advance::{Settled, advance};
 use super::enter::signal_timer;
-use super::open::{find, store_payload};
+use super::loaded::ActiveStep;
+use super::open::find;
 use super::outcome::name;
 use crate::definition::{StepKind, WaitStep};
 use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
@@ -11,13 +12,12 @@ use crate::limits::SIGNALS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{
-    Activation, ActivationState, Event, EventKind, PayloadRef, RunRecord, Runs, SignalIds,
-    SignalRecord, SignalsWaiting,
+    Activation, ActivationState, EventKind, PayloadRef, RunRecord, SignalIds, SignalRecord,
+    SignalsWaiting,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Delivers a typed event to a run; a signal that no step waits for yet is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,40 +34,41 @@ pub struct SignalRun {
 
 impl SignalRun {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        let (number, run) = find(turn, namespace, &self.run_id)?;
+        let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
-        if self.is_repeated(turn, number)? {
+        if self.is_repeated(turn, run.number)? {
             return Ok(Reply::SignalAccepted { is_repeated: true });
         }
-        let mut run = Arc::unwrap_or_clone(run);
-        if !run.status.is_open() {
-            let status = run.status.name().to_owned();
+        let status = run.record.status;
+        if !status.is_open() {
+            let status = status.name().to_owned();
             return Err(Rejection::RunEnded {
                 run_id: self.run_id.clone(),
                 status,
             }
             .into());
         }
-        if run.signals_count >= SIGNALS_MAX {
+        if run.record.signals_count >= SIGNALS_MAX {
             return Err(Rejection::SignalsTooMany(self.run_id.clone()).into());
         }
-        run.signals_count += 1;
+        run.record.signals_count += 1;
+        let position = run.record.signals_count;
         if let Some(id) = &self.signal_id {
-            turn.put::<SignalIds>(&(number, id.clone()), run.signals_count);
+            turn.put::<SignalIds>(&(run.number, id.clone()), position);
         }
-        let payload = store_payload(turn, number, &mut run, self.payload.clone());
+        let payload = run.store_payload(turn, self.payload.clone());
         let kind = EventKind::SignalReceived {
             signal_type: self.signal_type.clone(),
             id: self.signal_id.clone(),
             payload,
         };
-        turn.event(number, Event { step: None, kind });
-        match self.waiting_step(turn, &run)? {
-            Some(active) => self.satisfy(turn, (number, run), &active, payload)?,
+        run.note(turn, None, kind);
+        match self.waiting_activation(turn, &run.record)? {
+            Some(activation) => self.satisfy(turn, ActiveStep { run, activation }, payload)?,
             None => {
-                let key = (number, self.signal_type.clone(), run.signals_count);
+                let key = (run.number, self.signal_type.clone(), position);
                 turn.put::<SignalsWaiting>(&key, SignalRecord { payload });
-                turn.put::<Runs>(&number, run);
+                run.put(turn);
             }
         }
         Ok(Reply::SignalAccepted { is_repeated: false })
@@ -80,8 +81,8 @@ impl SignalRun {
         Ok(turn.get::<SignalIds>(&(number, id.clone()))?.is_some())
     }
 
-    /// The first active step that waits for this type.
-    fn waiting_step(
+    /// The first activation that waits for this type.
+    fn waiting_activation(
         &self,
         turn: &mut Turn<'_, '_>,
         run: &RunRecord,
@@ -97,39 +98,27 @@ impl SignalRun {
     fn satisfy(
         &self,
         turn: &mut Turn<'_, '_>,
-        (number, run): (RunNumber, RunRecord),
-        active: &Activation,
+        waiting: ActiveStep,
         payload: PayloadRef,
     ) -> Outcome<()> {
-        turn.put::<Runs>(&number, run);
+        let at = waiting.at();
         if let ActivationState::Signal {
             deadline_ms: Some(due_ms),
-        } = active.state
+        } = waiting.activation.state
         {
-            turn.clear_timer(signal_timer(number, active.number, due_ms));
+            turn.clear_timer(signal_timer(at, due_ms));
         }
         let kind = EventKind::SignalMatched {
             signal_type: self.signal_type.clone(),
         };
-        turn.event(
-            number,
-            Event {
-                step: Some(active.step),
-                kind,
-            },
-        );
+        waiting.note(turn, kind);
+        waiting.put(turn);
         let settled = Settled {
             outcome: name::of(name::SUCCESS),
             output: Some(payload),
+            reason: None,
             is_retryable: false,
         };
-        advance(
-            turn,
-            Work::Settle {
-                run: number,
-                activation: active.number,
-                settled,
-            },
-        )
+        advance(turn, at.settle(settled))
     }
 }

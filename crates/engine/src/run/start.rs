@@ -1,13 +1,13 @@
 //! Starting a run (W20).
 
 use super::advance::{Work, advance};
+use super::loaded::load;
 use super::open::{Opening, open};
 use crate::definition::{Idempotency, StepIndex};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::run::load;
 use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::{Resolved, newest, pinned};
@@ -67,15 +67,10 @@ impl StartRun {
             parent: None,
             nesting: 0,
         };
-        let (number, _) = open(turn, opening)?;
-        advance(
-            turn,
-            Work::Enter {
-                run: number,
-                step: StepIndex::START,
-            },
-        )?;
-        started(turn, number, false)
+        let run = open(turn, opening)?.number;
+        let step = StepIndex::START;
+        advance(turn, Work::Enter { run, step })?;
+        started(turn, run, false)
     }
 
     fn existing(
@@ -123,7 +118,7 @@ impl StartRun {
 }
 
 fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<Reply> {
-    let run = load(turn, number)?;
+    let run = load(turn, number)?.record;
     let definition = pinned(turn, run.definition)?;
     Ok(Reply::RunStarted {
         run_id: run.id,

@@ -1,12 +1,13 @@
 //! What a run's timers do when they fire (W12, W14, W19).
 
-use super::advance::{Settled, Work, advance};
-use super::open::load;
+use super::advance::{Settled, advance};
+use super::failure::Exit;
+use super::loaded::{ActivationRef, ActiveStep, load};
 use super::outcome::name;
-use super::settle::record_result;
+use super::settle::{follow, leave};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{ActivationState, Event, EventKind, RunStatus, Runs};
+use crate::tables::{ActivationState, EventKind, RunStatus};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 
@@ -20,31 +21,21 @@ pub(crate) fn wake_step(
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let mut run = load(turn, number)?;
-    let Some(active) = run.activation_mut(activation) else {
+    let at = ActivationRef {
+        run: number,
+        activation,
+    };
+    let Some(mut active) = ActiveStep::load(turn, at)? else {
         return Ok(());
     };
-    let (step, attempt) = (active.step, active.attempt);
-    let is_retry = matches!(active.state, ActivationState::Retry { .. });
-    active.state = ActivationState::Executing;
-    run.status = RunStatus::Running;
-    turn.put::<Runs>(&number, run);
-    if is_retry {
-        turn.event(
-            number,
-            Event {
-                step: Some(step),
-                kind: EventKind::StepRetry { attempt },
-            },
-        );
+    if let ActivationState::Retry { .. } = active.activation.state {
+        let attempt = active.activation.attempt;
+        active.note(turn, EventKind::StepRetry { attempt });
     }
-    advance(
-        turn,
-        Work::Execute {
-            run: number,
-            activation,
-        },
-    )
+    active.activation.state = ActivationState::Executing;
+    active.run.record.status = RunStatus::Running;
+    active.put(turn);
+    advance(turn, at.execute())
 }
 
 /// A wait's deadline has passed: `onTimeout`, else a `timeout` transition, else the run's end.
@@ -56,12 +47,11 @@ pub(crate) fn expire_signal(
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let mut run = load(turn, number)?;
-    let Some(active) = run.activation(activation).cloned() else {
+    let Some(active) = load(turn, number)?.active_step(activation) else {
         return Ok(());
     };
-    let definition = pinned(turn, run.definition)?;
-    let step = definition.definition.step(active.step);
+    let definition = pinned(turn, active.run.record.definition)?;
+    let step = definition.definition.step(active.activation.step);
     let StepKind::Wait(wait) = &step.kind else {
         panic!("only wait steps have a deadline")
     };
@@ -76,28 +66,24 @@ pub(crate) fn expire_signal(
         .on_timeout
         .or_else(by_transition)
         .unwrap_or(Target::BuiltIn(BuiltInTerminal::TimedOut));
-    let kind = EventKind::SignalTimeout { target };
-    turn.event(
-        number,
-        Event {
-            step: Some(active.step),
-            kind,
-        },
-    );
+    active.note(turn, EventKind::SignalTimeout { target });
+    let waited_ms = wait.timeout_ms.unwrap_or_default();
     let settled = Settled {
         outcome: name::of(name::TIMEOUT),
         output: None,
+        reason: Some(format!(
+            "expected signal \"{}\" within {waited_ms} ms, but none came",
+            wait.signal_type
+        )),
         is_retryable: false,
     };
-    record_result(turn, (number, &mut run), &active, settled);
-    turn.put::<Runs>(&number, run);
-    let work = match target {
-        Target::Step(step) => Work::Enter { run: number, step },
-        Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
-            run: number,
-            terminal: target,
-            detail: None,
-        },
+    let exit = Exit {
+        definition: &definition.definition,
+        step,
+        settled: &settled,
+        target,
     };
-    advance(turn, work)
+    let detail = exit.detail(turn, &active.run.record)?;
+    leave(turn, active, settled);
+    advance(turn, follow(number, target, detail))
 }

@@ -1,4 +1,4 @@
-//! Action runs, their tasks and the queue of ready ones (A2, A4).
+//! Action runs and their tasks (A2, A4).
 
 use super::{PayloadRef, tables};
 use crate::ids::{
@@ -14,8 +14,6 @@ tables! {
     16 ActionRunsByAction((Namespace, ActionName, ActionRunNumber)) -> ();
     /// Stand-alone action runs by the caller's key (A2). Live as long as the action run.
     17 ActionRunKeys((Namespace, ActionName, IdempotencyKey)) -> ActionRunNumber;
-    /// Tasks that a worker may take: by action, inverted priority and age. Live until taken.
-    18 Ready((Namespace, ActionName, u8, ActionRunNumber)) -> ReadyRecord;
 }
 
 /// One run of an action; its current attempt is the task.
@@ -125,6 +123,18 @@ pub struct TaskError {
     pub message: String,
 }
 
+impl TaskError {
+    /// Code and message; without a code that says no more than `outcome`.
+    pub(crate) fn in_words(&self, outcome: &OutcomeName) -> String {
+        let Self { code, message } = self;
+        if code == outcome.as_str() {
+            message.clone()
+        } else {
+            format!("{code}: {message}")
+        }
+    }
+}
+
 /// A time-bound right to a task (A4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
@@ -134,11 +144,4 @@ pub struct Lease {
     pub secret: u64,
     /// When it ends, in milliseconds.
     pub expires_at_ms: u64,
-}
-
-/// What assigning needs to know of a ready task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadyRecord {
-    /// Which workers may take it (A3).
-    pub labels: BTreeMap<String, String>,
 }

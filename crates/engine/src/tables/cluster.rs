@@ -13,6 +13,8 @@ tables! {
 pub struct ClusterRecord {
     /// The time of the last entry, in milliseconds; never goes back (design rule 1).
     pub now_ms: u64,
+    /// The latest term that a leader has begun; 0 before the first.
+    pub term: u64,
     /// Until when leases and silence are forgiven after a change of leader (A4), in milliseconds.
     pub grace_until_ms: u64,
     /// The last number of each sequence that was handed out.
@@ -23,8 +25,12 @@ pub struct ClusterRecord {
     pub workers_count: u64,
     /// Definitions so far.
     pub definitions_count: u64,
-    /// Request ids that are remembered now (design rule 9).
+    /// The place of the oldest request id that is remembered (design rule 9).
+    pub requests_first: u64,
+    /// Request ids that are remembered now: those of the places from `requests_first` on.
     pub requests_count: u64,
+    /// What they take in all, in bytes.
+    pub requests_bytes: u64,
     /// Commands that panicked (design rule 10).
     pub panics_count: u64,
 }

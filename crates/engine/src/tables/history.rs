@@ -1,6 +1,6 @@
 //! History: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, tables};
+use super::{PayloadRef, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::entry::NodeId;
 use crate::ids::{
@@ -22,6 +22,8 @@ pub struct HistoryRecord {
     pub raft_index: u64,
     /// The leader that proposed the entry.
     pub node: NodeId,
+    /// The term that the leader had begun; 0 before any was.
+    pub term: u64,
     /// At least one.
     pub events: Vec<Event>,
 }
@@ -152,6 +154,8 @@ pub enum EventKind {
         action_run: ActionRunNumber,
         /// Its outcome.
         outcome: OutcomeName,
+        /// Why it failed.
+        error: Option<TaskError>,
     },
     /// A child run began.
     ChildStarted {
@@ -188,6 +192,8 @@ pub enum EventKind {
     WorkflowTimedOut {
         /// The terminal.
         terminal: Target,
+        /// Why, where the terminal does not say.
+        detail: Option<String>,
     },
     /// A bug in this run's turn was contained (design rule 10).
     RunQuarantined,

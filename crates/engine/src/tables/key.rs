@@ -105,6 +105,7 @@ macro_rules! tuple_keys {
 tuple_keys!(A 0, B 1);
 tuple_keys!(A 0, B 1, C 2);
 tuple_keys!(A 0, B 1, C 2, D 3);
+tuple_keys!(A 0, B 1, C 2, D 3, E 4);
 
 #[cfg(test)]
 mod tests {

@@ -9,8 +9,10 @@ mod cluster;
 mod definition;
 mod history;
 mod key;
+mod label;
 mod payload;
 mod quarantine;
+mod ready;
 mod request;
 mod run;
 mod signal;
@@ -21,7 +23,7 @@ mod workflow;
 pub use action::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, Lease, Ready, ReadyRecord, TaskError,
+    ActionRunsByAction, Lease, TaskError,
 };
 pub use cluster::{Cluster, ClusterRecord};
 pub use definition::{
@@ -30,9 +32,13 @@ pub use definition::{
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
+pub use label::LabelSet;
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
 pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
-pub use request::{RequestRecord, Requests};
+pub use ready::{
+    Ready, ReadyActionRecord, ReadyActions, ReadyLabels, ReadyLabelsRecord, ReadyQueue,
+};
+pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use run::{
     Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
     ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
@@ -40,8 +46,8 @@ pub use run::{
 pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use worker::{
-    Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerKind,
-    WorkerNumbers, WorkerRecord, WorkerState, Workers,
+    Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
+    WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers,
 };
 pub use workflow::{WorkflowRecord, Workflows};
 

@@ -14,6 +14,11 @@ tables! {
     21 WorkerActivities((Namespace, WorkerId)) -> WorkerActivityRecord, HOT;
     /// Workers by number, for their timers. Live as long as the worker's record.
     22 WorkerNumbers(WorkerNumber) -> (Namespace, WorkerId);
+    /// How many workers a namespace has. Lives as long as it has any.
+    30 WorkerCounts(Namespace) -> u64;
+    /// Workers that may give way to new ones, by when they were last heard, in milliseconds: those
+    /// that are unhealthy and hold no lease. Live as long as that is so.
+    31 SilentWorkers((Namespace, u64, WorkerId)) -> ();
 }
 
 /// What a worker said of itself when it registered.

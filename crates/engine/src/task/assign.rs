@@ -1,28 +1,30 @@
 //! Giving tasks to the entry's offers (A3, A21, design rule 3).
 
+use super::end::note;
 use super::lease::lease_timer;
-use super::ready::{load, ready_key};
+use super::loaded::{Loaded, load};
+use super::queue::{self, Place, Reader};
 use super::token::TaskToken;
 use crate::command::Subject;
 use crate::effect::{Assignment, Effect};
 use crate::entry::Offer;
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, StepName};
-use crate::limits::ENTRY_COMMANDS_MAX;
+use crate::ids::{ActionName, Namespace, RunId, StepName};
+use crate::limits::TASKS_ASSIGNED_MAX;
 use crate::reply::Reply;
 use crate::run;
 use crate::store::StoreError;
-use crate::tables::{
-    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Event, EventKind, Lease, Ready,
-};
+use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-/// Gives the ready tasks of one action to the offers of this entry, oldest and most urgent first.
+/// Gives the ready tasks of one action to the offers of this entry, most urgent and oldest first.
+///
+/// Bounded, however many tasks wait that no offer fits: those that ask for the same labels are a
+/// queue of their own, and only queues that some offer fits are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssignTasks {
     /// The action.
@@ -31,51 +33,46 @@ pub struct AssignTasks {
 
 impl AssignTasks {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        let mut count = 0;
-        for (number, position) in self.candidates(turn, namespace)? {
-            turn.suspect(Subject::ActionRun(number));
-            let record = load(turn, number)?;
-            turn.delete::<Ready>(&ready_key(number, &record));
+        let mut offers = self.open_offers(turn, namespace)?;
+        let offers_count = u32::try_from(offers.len()).unwrap_or(u32::MAX);
+        let waiting = queue::waiting(turn, namespace, &self.action)?;
+        let mut is_fitting_left = !waiting.is_complete && !offers.is_empty();
+        let mut queues = Queues::default();
+        for labels in waiting.queues {
+            let fitting = fitting(&labels, &offers);
+            if !fitting.is_empty() {
+                let queue = (namespace.clone(), self.action.clone(), labels);
+                let tasks = Reader::new(queue);
+                queues.add(turn, FittingQueue { tasks, fitting })?;
+            }
+        }
+        let (mut count, mut looked_at) = (0, 0);
+        while let Some((place, queue)) = queues.by_first.pop_first() {
+            let best = queue.best_offer(&mut offers);
+            let Some(best) = best.filter(|_| looked_at < TASKS_ASSIGNED_MAX) else {
+                is_fitting_left = true;
+                continue;
+            };
+            looked_at += 1;
+            turn.suspect(Subject::ActionRun(place.number));
+            let task = load(turn, place.number)?;
+            queue::leave(turn, &task)?;
             // A task that is set aside leaves the queue, so that it holds up nobody (design rule 10).
-            if !turn.is_task_quarantined(number, &record) {
-                assign(turn, number, position)?;
+            if !task.is_quarantined(turn) {
+                best.slots -= 1;
+                assign(turn, task, best.position)?;
                 count += 1;
             }
+            queues.add(turn, queue)?;
         }
-        Ok(Reply::TasksAssigned { count })
+        Ok(Reply::TasksAssigned {
+            count,
+            offers_count,
+            is_fitting_left,
+        })
     }
 
-    /// The tasks that the offers take, each with the position of its offer.
-    fn candidates(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        namespace: &Namespace,
-    ) -> Result<Vec<(ActionRunNumber, usize)>, StoreError> {
-        let mut open = self.open_offers(turn, namespace)?;
-        let mut taken = Vec::new();
-        if open.is_empty() {
-            return Ok(taken);
-        }
-        turn.visit_ready(&(namespace.clone(), self.action.clone()), |key, ready| {
-            // Slots are counted here, so that tasks which fit no free one hold up nobody (A3).
-            let fitting = open
-                .iter_mut()
-                .filter(|open| has_labels(open.offer, &ready.labels));
-            if let Some(best) = fitting.max_by_key(|open| (open.slots, Reverse(open.position))) {
-                best.slots -= 1;
-                taken.push((key.3, best.position));
-            }
-            open.retain(|open| open.slots > 0);
-            if open.is_empty() || taken.len() == ENTRY_COMMANDS_MAX {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })?;
-        Ok(taken)
-    }
-
-    /// The offers for this action whose workers take tasks and have free slots.
+    /// The offers for this action whose workers take tasks, those without a free slot among them.
     fn open_offers<'e>(
         &self,
         turn: &mut Turn<'_, 'e>,
@@ -83,15 +80,13 @@ impl AssignTasks {
     ) -> Result<Vec<OpenOffer<'e>>, StoreError> {
         let mut open = Vec::new();
         for (position, offer) in turn.offers().iter().enumerate() {
-            let slots = turn.slots_left(position);
-            if slots > 0
-                && is_for(offer, namespace, &self.action)
+            if is_for(offer, namespace, &self.action)
                 && worker::is_taking_tasks(turn, namespace, &offer.worker)?
             {
                 open.push(OpenOffer {
                     offer,
                     position,
-                    slots,
+                    slots: turn.slots_left(position),
                 });
             }
         }
@@ -99,120 +94,161 @@ impl AssignTasks {
     }
 }
 
-/// An offer with slots that are free so far.
+/// An offer with the slots that are free so far.
 struct OpenOffer<'e> {
     offer: &'e Offer,
     position: usize,
     slots: u32,
 }
 
-/// The offer that gets the task: of those that fit, the one with the most free slots.
-pub(super) fn fitting_offer(
+/// A queue that some offer fits.
+struct FittingQueue {
+    tasks: Reader,
+    /// Which of the open offers.
+    fitting: Vec<usize>,
+}
+
+/// The queues from which tasks are taken, by the task that each begins with.
+#[derive(Default)]
+struct Queues {
+    by_first: BTreeMap<Place, FittingQueue>,
+}
+
+impl FittingQueue {
+    /// The offer that gets the next task: of those with free slots, the one with the most.
+    fn best_offer<'o, 'e>(&self, open: &'o mut [OpenOffer<'e>]) -> Option<&'o mut OpenOffer<'e>> {
+        let free = self.fitting.iter().filter(|which| open[**which].slots > 0);
+        let best = free.max_by_key(|which| (open[**which].slots, Reverse(**which)))?;
+        Some(&mut open[*best])
+    }
+}
+
+impl Queues {
+    /// Adds what is left of a queue.
+    fn add(&mut self, turn: &mut Turn<'_, '_>, mut queue: FittingQueue) -> Result<(), StoreError> {
+        if let Some(first) = queue.tasks.next(turn)? {
+            self.by_first.insert(first, queue);
+        }
+        Ok(())
+    }
+}
+
+/// Which of the open offers may take tasks that ask for `labels` (A3).
+fn fitting(labels: &LabelSet, open: &[OpenOffer<'_>]) -> Vec<usize> {
+    let fits = |which: &usize| labels.is_subset_of(&open[*which].offer.labels);
+    (0..open.len()).filter(fits).collect()
+}
+
+/// The offer that gets a task at once: of those that fit and that no waiting task could take, the
+/// one with the most free slots.
+pub(super) fn free_offer(
     turn: &mut Turn<'_, '_>,
     record: &ActionRunRecord,
 ) -> Result<Option<usize>, StoreError> {
-    let mut best: Option<(u32, usize)> = None;
+    let asked = LabelSet(record.labels.clone());
+    let mut waiting = None;
+    let mut best = None;
+    let mut slots_most = 0;
     for (position, offer) in turn.offers().iter().enumerate() {
         let slots = turn.slots_left(position);
-        let fits = slots > best.map_or(0, |(slots, _)| slots)
+        let fits = slots > slots_most
             && is_for(offer, &record.namespace, &record.action)
-            && has_labels(offer, &record.labels);
-        if fits && worker::is_taking_tasks(turn, &offer.namespace, &offer.worker)? {
-            best = Some((slots, position));
+            && asked.is_subset_of(&offer.labels);
+        if !fits {
+            continue;
+        }
+        let queues = match waiting.take() {
+            Some(queues) => queues,
+            None => queue::waiting(turn, &record.namespace, &record.action)?.queues,
+        };
+        let is_claimed = queues
+            .iter()
+            .any(|labels: &LabelSet| labels.is_subset_of(&offer.labels));
+        waiting = Some(queues);
+        if !is_claimed && worker::is_taking_tasks(turn, &offer.namespace, &offer.worker)? {
+            slots_most = slots;
+            best = Some(position);
         }
     }
-    Ok(best.map(|(_, position)| position))
+    Ok(best)
 }
 
 fn is_for(offer: &Offer, namespace: &Namespace, action: &ActionName) -> bool {
     offer.namespace == *namespace && offer.actions.contains(action)
 }
 
-/// A run's labels must be a subset of the worker's (A3).
-fn has_labels(offer: &Offer, labels: &BTreeMap<String, String>) -> bool {
-    labels
-        .iter()
-        .all(|(key, value)| offer.labels.get(key) == Some(value))
-}
-
-/// Gives the task of `number` to the offer at `position`.
-pub(super) fn assign(
-    turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    position: usize,
-) -> Outcome<()> {
+/// Gives the task to the offer at `position`.
+pub(super) fn assign(turn: &mut Turn<'_, '_>, mut task: Loaded, position: usize) -> Outcome<()> {
     let offer = &turn.offers()[position];
     turn.take_slot(position);
-    let mut record = load(turn, number)?;
     let now_ms = turn.now_ms();
-    let expires_at_ms = now_ms.saturating_add(record.timeout_ms);
-    let secret = turn.random();
-    record.status = ActionRunStatus::Running;
-    record.started_at_ms = record.started_at_ms.or(Some(now_ms));
-    record.lease = Some(Lease {
+    let expires_at_ms = now_ms.saturating_add(task.record.timeout_ms);
+    let lease = Lease {
         worker: offer.worker.clone(),
-        secret,
+        secret: turn.random(),
         expires_at_ms,
-    });
-    turn.set_timer(lease_timer(number, record.attempt, expires_at_ms));
-    worker::hold(turn, (&record.namespace, &offer.worker), number)?;
-    note_start(turn, number, &record, offer)?;
-    let (run_id, step) = step_of(turn, &record)?.unzip();
-    turn.effect(Effect::DeliverTask {
-        worker: offer.worker.clone(),
-        poll: offer.poll,
-        assignment: Box::new(Assignment {
-            token: TaskToken {
-                action_run: number,
-                attempt: record.attempt,
-                secret,
-            },
-            namespace: record.namespace.clone(),
-            action: record.action.clone(),
-            input: record.input,
-            lease_expires_at_ms: expires_at_ms,
-            timeout_ms: record.timeout_ms,
-            created_at_ms: record.created_at_ms,
-            run_id,
-            step,
-            labels: record.labels.clone(),
-        }),
-    });
-    turn.put::<ActionRuns>(&number, record);
-    Ok(())
-}
-
-fn note_start(
-    turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    record: &ActionRunRecord,
-    offer: &Offer,
-) -> Result<(), StoreError> {
-    let ActionRunOwner::Step { run, activation } = record.owner else {
-        return Ok(());
     };
-    let owner = run::load(turn, run)?;
-    let step = owner.activation(activation).map(|active| active.step);
-    let (worker, attempt) = (offer.worker.clone(), record.attempt);
+    turn.set_timer(lease_timer(&task, expires_at_ms));
+    let worker = (&task.record.namespace, &offer.worker);
+    worker::hold(turn, worker, task.number)?;
     let kind = EventKind::ActionStarted {
-        action_run: number,
-        worker,
-        attempt,
+        action_run: task.number,
+        worker: offer.worker.clone(),
+        attempt: task.record.attempt,
     };
-    turn.event(run, Event { step, kind });
+    note(turn, task.record.owner, kind)?;
+    deliver(turn, &task, &lease, offer.poll)?;
+    task.record.status = ActionRunStatus::Running;
+    task.record.started_at_ms = task.record.started_at_ms.or(Some(now_ms));
+    task.record.lease = Some(lease);
+    task.put(turn);
     Ok(())
 }
 
-/// The workflow run and step that the task belongs to.
-fn step_of(
-    turn: &mut Turn<'_, '_>,
-    record: &ActionRunRecord,
-) -> Outcome<Option<(RunId, StepName)>> {
-    let ActionRunOwner::Step { run, activation } = record.owner else {
-        return Ok(None);
+/// Hints that the task is to be delivered.
+fn deliver(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease, poll: u64) -> Outcome<()> {
+    let origin = origin_of(turn, task.record.owner)?;
+    let record = &task.record;
+    let assignment = Assignment {
+        token: TaskToken {
+            action_run: task.number,
+            attempt: record.attempt,
+            secret: lease.secret,
+        },
+        namespace: record.namespace.clone(),
+        action: record.action.clone(),
+        input: record.input,
+        lease_expires_at_ms: lease.expires_at_ms,
+        timeout_ms: record.timeout_ms,
+        created_at_ms: record.created_at_ms,
+        run_id: origin.run_id,
+        step: origin.step,
+        labels: record.labels.clone(),
     };
-    let owner = run::load(turn, run)?;
+    turn.effect(Effect::DeliverTask {
+        worker: lease.worker.clone(),
+        poll,
+        assignment: Box::new(assignment),
+    });
+    Ok(())
+}
+
+/// The workflow run and step that a task belongs to.
+#[derive(Default)]
+struct Origin {
+    run_id: Option<RunId>,
+    step: Option<StepName>,
+}
+
+fn origin_of(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome<Origin> {
+    let ActionRunOwner::Step { run, activation } = owner else {
+        return Ok(Origin::default());
+    };
+    let owner = run::load(turn, run)?.record;
     let definition = pinned(turn, owner.definition)?;
-    let step = owner.activation(activation).map(|active| active.step);
-    Ok(step.map(|step| (owner.id, definition.definition.step(step).name.clone())))
+    let active = owner.activation(activation);
+    Ok(Origin {
+        step: active.map(|active| definition.definition.step(active.step).name.clone()),
+        run_id: Some(owner.id),
+    })
 }

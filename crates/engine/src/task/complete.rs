@@ -29,18 +29,19 @@ impl CompleteTask {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
-        let number = self.token.action_run;
-        let (mut record, lease) = check(turn, namespace, &self.token)?;
-        drop_lease(turn, number, &mut record)?;
-        worker::count(turn, (namespace, &lease.worker), (&record.action, true))?;
-        record.error = None;
+        let mut leased = check(turn, namespace, &self.token)?;
+        let worker = &leased.lease.worker;
+        let task = &mut leased.task;
+        drop_lease(turn, task)?;
+        worker::count(turn, (namespace, worker), &task.record.action, true)?;
+        task.record.error = None;
         let ending = Ending {
             status: ActionRunStatus::Completed,
             outcome: self.outcome.clone(),
             output: Some(self.output.clone()),
             is_retryable: true,
         };
-        end(turn, (number, record), ending)?;
+        end(turn, leased.task, ending)?;
         Ok(Reply::Done)
     }
 }

@@ -1,16 +1,16 @@
 //! An action run ends: completed, failed, timed out or cancelled.
 
 use super::lease::drop_lease;
-use super::ready::{load, ready_key};
+use super::loaded::{Loaded, load};
+use super::queue;
 use super::token::TaskToken;
 use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, OutcomeName};
 use crate::json::Json;
-use crate::run::{self, Settled, Work, advance, store_payload};
+use crate::run::{self, Settled, Work, advance};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Event, EventKind, Lease,
-    PayloadOwner, PayloadRef, Payloads, Ready, Runs,
+    ActionRunOwner, ActionRunStatus, EventKind, Lease, PayloadOwner, PayloadRef, Payloads,
 };
 use crate::turn::{Outcome, Turn};
 
@@ -27,40 +27,38 @@ pub(super) struct Ending {
 }
 
 /// Ends the action run, and lets its workflow run go on.
-pub(super) fn end(
-    turn: &mut Turn<'_, '_>,
-    (number, mut record): (ActionRunNumber, ActionRunRecord),
-    ending: Ending,
-) -> Outcome<()> {
+pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> Outcome<()> {
     let output = ending.output.or_else(|| {
-        let error = record.error.as_ref();
+        let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
     });
-    record.output = match output {
-        Some(output) => Some(store_output(turn, number, &record, output)?),
+    let output = match output {
+        Some(output) => Some(store_output(turn, &task, output)?),
         None => None,
     };
-    record.status = ending.status;
-    record.outcome = Some(ending.outcome.clone());
-    record.completed_at_ms = Some(turn.now_ms());
-    let (owner, output) = (record.owner, record.output);
-    turn.put::<ActionRuns>(&number, record);
+    let outcome = ending.outcome;
+    task.record.output = output;
+    task.record.status = ending.status;
+    task.record.outcome = Some(outcome.clone());
+    task.record.completed_at_ms = Some(turn.now_ms());
+    let (action_run, owner) = (task.number, task.record.owner);
+    let error = task.record.error.clone();
+    task.put(turn);
     let ActionRunOwner::Step { run, activation } = owner else {
-        turn.effect(Effect::ActionRunEnded { action_run: number });
+        turn.effect(Effect::ActionRunEnded { action_run });
         return Ok(());
     };
-    let outcome = ending.outcome;
-    let step = run::load(turn, run)?
-        .activation(activation)
-        .map(|active| active.step);
+    let reason = error.as_ref().map(|error| error.in_words(&outcome));
     let kind = EventKind::ActionCompleted {
-        action_run: number,
+        action_run,
         outcome: outcome.clone(),
+        error,
     };
-    turn.event(run, Event { step, kind });
+    note(turn, owner, kind)?;
     let settled = Settled {
         outcome,
         output,
+        reason,
         is_retryable: ending.is_retryable,
     };
     advance(
@@ -73,23 +71,38 @@ pub(super) fn end(
     )
 }
 
+/// Adds an event to the history of the workflow run that the action runs for, if there is one.
+pub(super) fn note(
+    turn: &mut Turn<'_, '_>,
+    owner: ActionRunOwner,
+    kind: EventKind,
+) -> Result<(), StoreError> {
+    let ActionRunOwner::Step { run, activation } = owner else {
+        return Ok(());
+    };
+    let run = run::load(turn, run)?;
+    let active = run.record.activation(activation);
+    let step = active.map(|active| active.step);
+    run.note(turn, step, kind);
+    Ok(())
+}
+
 /// The output is stored once, with the workflow run if there is one.
 fn store_output(
     turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    record: &ActionRunRecord,
+    task: &Loaded,
     output: Json,
 ) -> Result<PayloadRef, StoreError> {
-    match record.owner {
+    match task.record.owner {
         ActionRunOwner::Step { run, .. } => {
             let mut owner = run::load(turn, run)?;
-            let reference = store_payload(turn, run, &mut owner, output);
-            turn.put::<Runs>(&run, owner);
+            let reference = owner.store_payload(turn, output);
+            owner.put(turn);
             Ok(reference)
         }
         ActionRunOwner::Caller => {
             let reference = PayloadRef {
-                owner: PayloadOwner::ActionRun(number),
+                owner: PayloadOwner::ActionRun(task.number),
                 position: 1,
             };
             turn.put::<Payloads>(&reference, output);
@@ -100,33 +113,28 @@ fn store_output(
 
 /// Gives an open action run up; its late completion is refused (W18).
 pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<(), StoreError> {
-    let mut record = load(turn, number)?;
-    if !record.status.is_open() {
+    let mut task = load(turn, number)?;
+    if !task.record.status.is_open() {
         return Ok(());
     }
-    match drop_lease(turn, number, &mut record)? {
-        Some(lease) => revoke(turn, number, &record, &lease),
-        None => turn.delete::<Ready>(&ready_key(number, &record)),
+    match drop_lease(turn, &mut task)? {
+        Some(lease) => revoke(turn, &task, &lease),
+        None => queue::withdraw(turn, &task)?,
     }
-    record.status = ActionRunStatus::Cancelled;
-    record.completed_at_ms = Some(turn.now_ms());
-    turn.put::<ActionRuns>(&number, record);
+    task.record.status = ActionRunStatus::Cancelled;
+    task.record.completed_at_ms = Some(turn.now_ms());
+    task.put(turn);
     Ok(())
 }
 
 /// Tells the worker that the task is no longer its own.
-pub(super) fn revoke(
-    turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    record: &ActionRunRecord,
-    lease: &Lease,
-) {
+pub(super) fn revoke(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease) {
     turn.effect(Effect::RevokeTask {
-        namespace: record.namespace.clone(),
+        namespace: task.record.namespace.clone(),
         worker: lease.worker.clone(),
         token: TaskToken {
-            action_run: number,
-            attempt: record.attempt,
+            action_run: task.number,
+            attempt: task.record.attempt,
             secret: lease.secret,
         },
     });

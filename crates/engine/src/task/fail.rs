@@ -1,17 +1,16 @@
 //! A worker reports an error (A5).
 
-use super::end::{Ending, end};
-use super::lease::{check, drop_lease};
+use super::end::{Ending, end, note};
+use super::lease::{Leased, check, drop_lease};
+use super::loaded::Loaded;
 use super::ready::{make_ready_after, retry_delay_ms};
 use super::token::TaskToken;
-use crate::ids::{ActionRunNumber, Namespace};
+use crate::ids::Namespace;
 use crate::quarantine::cut;
 use crate::reply::Reply;
-use crate::run::{self, outcome_name};
+use crate::run::outcome_name;
 use crate::store::StoreError;
-use crate::tables::{
-    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Event, EventKind, TaskError,
-};
+use crate::tables::{ActionRunStatus, EventKind, TaskError};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use serde::{Deserialize, Serialize};
@@ -56,18 +55,17 @@ pub struct FailTask {
 
 impl FailTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        let number = self.token.action_run;
-        let (mut record, lease) = check(turn, namespace, &self.token)?;
-        drop_lease(turn, number, &mut record)?;
-        worker::count(turn, (namespace, &lease.worker), (&record.action, false))?;
+        let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
+        drop_lease(turn, &mut task)?;
+        let worker = (namespace, &lease.worker);
+        worker::count(turn, worker, &task.record.action, false)?;
         let code = self.code.as_deref().unwrap_or(self.outcome.name());
-        let message = cut(&self.message);
-        record.error = Some(TaskError {
+        task.record.error = Some(TaskError {
             code: cut(code),
-            message,
+            message: cut(&self.message),
         });
-        if self.kind == FailKind::Retry && record.attempt < record.attempts_max {
-            try_again(turn, (number, record))?;
+        if self.kind == FailKind::Retry && task.record.attempt < task.record.attempts_max {
+            try_again(turn, task)?;
             return Ok(Reply::Done);
         }
         let ending = Ending {
@@ -76,7 +74,7 @@ impl FailTask {
             output: None,
             is_retryable: self.kind != FailKind::NonRetryable,
         };
-        end(turn, (number, record), ending)?;
+        end(turn, task, ending)?;
         Ok(Reply::Done)
     }
 }
@@ -98,38 +96,28 @@ impl FailureOutcome {
     }
 }
 
-fn try_again(
-    turn: &mut Turn<'_, '_>,
-    (number, mut record): (ActionRunNumber, ActionRunRecord),
-) -> Outcome<()> {
-    let delay_ms = retry_delay_ms(&record);
-    record.attempt += 1;
-    record.status = ActionRunStatus::Pending;
-    note_retry(turn, (number, &record), delay_ms)?;
-    turn.put::<ActionRuns>(&number, record);
+fn try_again(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
+    let number = task.number;
+    let delay_ms = retry_delay_ms(&task.record);
+    task.record.attempt += 1;
+    task.record.status = ActionRunStatus::Pending;
+    note_retry(turn, &task, delay_ms)?;
+    task.put(turn);
     make_ready_after(turn, number, delay_ms)
 }
 
 /// Notes in the workflow run's history that another attempt follows, and why.
 pub(super) fn note_retry(
     turn: &mut Turn<'_, '_>,
-    (number, record): (ActionRunNumber, &ActionRunRecord),
+    task: &Loaded,
     delay_ms: u64,
 ) -> Result<(), StoreError> {
-    let ActionRunOwner::Step { run, activation } = record.owner else {
-        return Ok(());
-    };
-    let step = run::load(turn, run)?
-        .activation(activation)
-        .map(|active| active.step);
-    let due_ms = turn.now_ms().saturating_add(delay_ms);
-    let message = record.error.as_ref().map(|error| error.message.clone());
+    let error = task.record.error.as_ref();
     let kind = EventKind::ActionRetryScheduled {
-        action_run: number,
-        attempt: record.attempt,
-        due_ms,
-        message: message.unwrap_or_default(),
+        action_run: task.number,
+        attempt: task.record.attempt,
+        due_ms: turn.now_ms().saturating_add(delay_ms),
+        message: error.map_or_else(String::new, |error| error.message.clone()),
     };
-    turn.event(run, Event { step, kind });
-    Ok(())
+    note(turn, task.record.owner, kind)
 }

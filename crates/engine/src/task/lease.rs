@@ -2,7 +2,8 @@
 
 use super::end::{self, Ending};
 use super::fail::note_retry;
-use super::ready::{load, make_ready};
+use super::loaded::{Loaded, load};
+use super::ready::make_ready;
 use super::token::TaskToken;
 use crate::command::Subject;
 use crate::ids::{ActionRunNumber, Namespace};
@@ -10,65 +11,78 @@ use crate::rejection::Rejection;
 use crate::run::{self, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey,
-    TimerKind,
+    ActionRunOwner, ActionRunStatus, ActionRuns, Lease, TaskError, TimerKey, TimerKind,
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
+use std::sync::Arc;
 
-/// The timer of a lease.
-pub(super) fn lease_timer(number: ActionRunNumber, attempt: u32, due_ms: u64) -> TimerKey {
+/// A task in a worker's hands.
+pub(super) struct Leased {
+    pub(super) task: Loaded,
+    pub(super) lease: Lease,
+}
+
+/// The timer of a lease of the task's current attempt.
+pub(super) fn lease_timer(task: &Loaded, due_ms: u64) -> TimerKey {
     TimerKey {
         kind: TimerKind::LeaseExpiry,
         due_ms,
-        subject: number.0,
-        detail: attempt,
+        subject: task.number.0,
+        detail: task.record.attempt,
     }
 }
 
-/// The action run that `token` gives the right to report on, and its lease.
+/// The task that `token` gives the right to report on.
 ///
 /// So a late worker cannot finish somebody else's attempt.
 pub(super) fn check(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     token: &TaskToken,
-) -> Outcome<(ActionRunRecord, Lease)> {
-    let record = turn.get::<ActionRuns>(&token.action_run)?;
-    let record = record
+) -> Outcome<Leased> {
+    let number = token.action_run;
+    let record = turn
+        .get::<ActionRuns>(&number)?
         .filter(|record| record.namespace == *namespace)
-        .ok_or(Rejection::ActionRunNotFound(token.action_run))?;
-    if !record.status.is_open() {
-        let (action_run, status) = (token.action_run, record.status.name().to_owned());
-        return Err(Rejection::ActionRunEnded { action_run, status }.into());
+        .ok_or(Rejection::ActionRunNotFound(number))?;
+    let record = Arc::unwrap_or_clone(record);
+    let task = Loaded { number, record };
+    if !task.record.status.is_open() {
+        let status = task.record.status.name().to_owned();
+        return Err(Rejection::ActionRunEnded {
+            action_run: number,
+            status,
+        }
+        .into());
     }
-    if turn.is_task_quarantined(token.action_run, &record) {
-        return Err(match record.owner {
+    if task.is_quarantined(turn) {
+        return Err(match task.record.owner {
             ActionRunOwner::Step { run, .. } => {
-                Rejection::RunQuarantined(run::load(turn, run)?.id).into()
+                Rejection::RunQuarantined(run::load(turn, run)?.record.id).into()
             }
-            ActionRunOwner::Caller => Rejection::ActionRunQuarantined(token.action_run).into(),
+            ActionRunOwner::Caller => Rejection::ActionRunQuarantined(number).into(),
         });
     }
-    match &record.lease {
-        Some(lease) if record.attempt == token.attempt && lease.secret == token.secret => {
-            Ok(((*record).clone(), lease.clone()))
+    match task.record.lease.clone() {
+        Some(lease) if task.record.attempt == token.attempt && lease.secret == token.secret => {
+            Ok(Leased { task, lease })
         }
-        Some(_) | None => Err(Rejection::LeaseLost(token.action_run).into()),
+        Some(_) | None => Err(Rejection::LeaseLost(number).into()),
     }
 }
 
 /// Takes the lease away: the worker no longer holds the task, the timer is taken back.
 pub(super) fn drop_lease(
     turn: &mut Turn<'_, '_>,
-    number: ActionRunNumber,
-    record: &mut ActionRunRecord,
+    task: &mut Loaded,
 ) -> Result<Option<Lease>, StoreError> {
-    let Some(lease) = record.lease.take() else {
+    let Some(lease) = task.record.lease.take() else {
         return Ok(None);
     };
-    turn.clear_timer(lease_timer(number, record.attempt, lease.expires_at_ms));
-    worker::let_go(turn, (&record.namespace, &lease.worker), number)?;
+    turn.clear_timer(lease_timer(task, lease.expires_at_ms));
+    let worker = (&task.record.namespace, &lease.worker);
+    worker::let_go(turn, worker, task.number)?;
     Ok(Some(lease))
 }
 
@@ -78,32 +92,26 @@ pub(crate) fn expire(
     number: ActionRunNumber,
     attempt: u32,
 ) -> Outcome<()> {
-    let mut record = load(turn, number)?;
-    if record.attempt != attempt {
+    let mut task = load(turn, number)?;
+    if task.record.attempt != attempt {
         return Ok(());
     }
-    let Some(lease) = drop_lease(turn, number, &mut record)? else {
+    let Some(lease) = drop_lease(turn, &mut task)? else {
         return Ok(());
     };
-    worker::count(
-        turn,
-        (&record.namespace, &lease.worker),
-        (&record.action, false),
-    )?;
-    end::revoke(turn, number, &record, &lease);
-    let message = format!(
-        "expected a report within {} ms, but none came",
-        record.timeout_ms
-    );
-    record.error = Some(TaskError {
+    let worker = (&task.record.namespace, &lease.worker);
+    worker::count(turn, worker, &task.record.action, false)?;
+    end::revoke(turn, &task, &lease);
+    let timeout_ms = task.record.timeout_ms;
+    task.record.error = Some(TaskError {
         code: outcome_name::TIMEOUT.to_owned(),
-        message,
+        message: format!("expected a report within {timeout_ms} ms, but none came"),
     });
-    if record.attempt < record.attempts_max {
-        record.attempt += 1;
-        record.status = ActionRunStatus::Pending;
-        note_retry(turn, (number, &record), 0)?;
-        turn.put::<ActionRuns>(&number, record);
+    if task.record.attempt < task.record.attempts_max {
+        task.record.attempt += 1;
+        task.record.status = ActionRunStatus::Pending;
+        note_retry(turn, &task, 0)?;
+        task.put(turn);
         return make_ready(turn, number);
     }
     let ending = Ending {
@@ -112,17 +120,17 @@ pub(crate) fn expire(
         output: None,
         is_retryable: true,
     };
-    end::end(turn, (number, record), ending)
+    end::end(turn, task, ending)
 }
 
 /// A worker is gone: its task is ready again, the same attempt (A4).
 pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
     turn.suspect(Subject::ActionRun(number));
-    let mut record = load(turn, number)?;
-    if drop_lease(turn, number, &mut record)?.is_none() {
+    let mut task = load(turn, number)?;
+    if drop_lease(turn, &mut task)?.is_none() {
         return Ok(());
     }
-    record.status = ActionRunStatus::Pending;
-    turn.put::<ActionRuns>(&number, record);
+    task.record.status = ActionRunStatus::Pending;
+    task.put(turn);
     make_ready(turn, number)
 }

@@ -5,6 +5,8 @@ mod complete;
 mod end;
 mod fail;
 mod lease;
+mod loaded;
+mod queue;
 mod ready;
 mod token;
 mod touch;

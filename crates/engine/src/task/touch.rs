@@ -1,11 +1,11 @@
 //! A worker asks for more time (A4).
 
-use super::lease::{check, lease_timer};
+use super::lease::{Leased, check, lease_timer};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::limits::LEASE_MS_MAX;
 use crate::reply::Reply;
-use crate::tables::{ActionRuns, Lease};
+use crate::tables::Lease;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -20,18 +20,17 @@ pub struct TouchTask {
 
 impl TouchTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        let number = self.token.action_run;
-        let (mut record, lease) = check(turn, namespace, &self.token)?;
-        turn.clear_timer(lease_timer(number, record.attempt, lease.expires_at_ms));
+        let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
+        turn.clear_timer(lease_timer(&task, lease.expires_at_ms));
         let expires_at_ms = turn
             .now_ms()
             .saturating_add(self.extend_ms.min(LEASE_MS_MAX));
-        turn.set_timer(lease_timer(number, record.attempt, expires_at_ms));
-        record.lease = Some(Lease {
+        turn.set_timer(lease_timer(&task, expires_at_ms));
+        task.record.lease = Some(Lease {
             expires_at_ms,
             ..lease
         });
-        turn.put::<ActionRuns>(&number, record);
+        task.put(turn);
         Ok(Reply::LeaseExtended { expires_at_ms })
     }
 }

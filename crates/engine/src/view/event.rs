@@ -18,6 +18,8 @@ pub struct EventView {
     pub raft_index: u64,
     /// The leader that proposed its entry.
     pub node: NodeId,
+    /// The term of that leader; `None` before any term was begun.
+    pub term: Option<u64>,
     /// The published name.
     pub type_name: &'static str,
     /// The step that it is about.
@@ -66,45 +68,51 @@ impl Attributes {
     }
 }
 
-/// The line of an event with its number and its entry's time, index and leader.
+/// The line of the event that is number `seq` of its run and belongs to `record`.
 #[must_use]
 pub fn describe(
     definition: &Definition,
     event: &Event,
-    (seq, at_ms, raft_index, node): (u64, u64, u64, NodeId),
+    seq: u64,
+    record: &HistoryRecord,
 ) -> EventView {
     EventView {
-        seq,
-        at_ms,
-        raft_index,
-        node,
         type_name: type_name(&event.kind),
         step: event
             .step
             .map(|step| definition.step(step).name.to_string()),
         detail: detail(definition, event),
         attributes: attributes(definition, &event.kind).finish(),
+        ..of_entry(seq, record)
     }
 }
 
 /// The line that stands for the events that were trimmed (design rule 13).
 pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView {
+    let (first, last) = (cursor.trimmed_after + 1, cursor.trimmed_until);
     EventView {
-        seq: cursor.trimmed_until,
-        at_ms: next.at_ms,
-        raft_index: next.raft_index,
-        node: next.node,
         type_name: "history_trimmed",
-        step: None,
-        detail: format!(
-            "events {} to {}",
-            cursor.trimmed_after + 1,
-            cursor.trimmed_until
-        ),
+        detail: format!("events {first} to {last}"),
         attributes: Attributes::default()
-            .number("first_seq", cursor.trimmed_after + 1)
-            .number("last_seq", cursor.trimmed_until)
+            .number("first_seq", first)
+            .number("last_seq", last)
             .finish(),
+        ..of_entry(last, next)
+    }
+}
+
+/// A line that says only from which entry it is.
+fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
+    EventView {
+        seq,
+        at_ms: record.at_ms,
+        raft_index: record.raft_index,
+        node: record.node,
+        term: (record.term > 0).then_some(record.term),
+        type_name: "",
+        step: None,
+        detail: String::new(),
+        attributes: String::new(),
     }
 }
 
@@ -167,8 +175,10 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::ChildStarted { child } => child.to_string(),
         EventKind::SignalTimeout { target: terminal }
         | EventKind::WorkflowCompleted { terminal }
-        | EventKind::WorkflowFailed { terminal, .. }
-        | EventKind::WorkflowTimedOut { terminal } => terminal_name(definition, *terminal),
+        | EventKind::WorkflowFailed { terminal, .. } => terminal_name(definition, *terminal),
+        EventKind::WorkflowTimedOut { terminal, detail } => detail
+            .clone()
+            .unwrap_or_else(|| terminal_name(definition, *terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
     }
 }
@@ -196,10 +206,18 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::SignalReceived { id, .. } => {
             none.optional("signal_id", id.as_ref().map(SignalId::as_str))
         }
-        EventKind::AwaitingAction { action_run, .. }
-        | EventKind::ActionCompleted { action_run, .. } => {
+        EventKind::AwaitingAction { action_run, .. } => {
             none.text("action_run_id", &action_run.to_string())
         }
+        EventKind::ActionCompleted {
+            action_run, error, ..
+        } => none
+            .text("action_run_id", &action_run.to_string())
+            .optional("code", error.as_ref().map(|error| error.code.as_str()))
+            .optional(
+                "message",
+                error.as_ref().map(|error| error.message.as_str()),
+            ),
         EventKind::ActionStarted {
             action_run,
             attempt,
@@ -218,7 +236,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             .number("due_at_ms", *due_ms),
         EventKind::ChildCompleted { child, .. } => none.text("child_run_id", child.as_str()),
         EventKind::WorkflowFailed { detail, .. } => none.optional("reason", detail.as_deref()),
-        EventKind::WorkflowCancelled { terminal, .. } => {
+        EventKind::WorkflowCancelled { terminal, .. }
+        | EventKind::WorkflowTimedOut { terminal, .. } => {
             none.text("terminal", &terminal_name(definition, *terminal))
         }
         EventKind::StepStarted
@@ -229,7 +248,6 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildRefused { .. }
         | EventKind::ChildStarted { .. }
         | EventKind::WorkflowCompleted { .. }
-        | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined => none,
     }
 }

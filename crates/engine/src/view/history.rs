@@ -6,7 +6,7 @@ use super::run::find_run;
 use crate::ids::{Namespace, RunId};
 use crate::quarantine::cut;
 use crate::store::{KeyRange, Order, Reader, StoreError};
-use crate::tables::{Definitions, History, HistoryRecord, RunRecord, encode_key, read, visit};
+use crate::tables::{Definitions, History, RunRecord, encode_key, read, visit};
 use std::ops::ControlFlow;
 
 /// A part of a history.
@@ -51,19 +51,9 @@ pub fn history(
         {
             events.push(trimmed(&cursor, &record));
         }
-        let HistoryRecord {
-            at_ms,
-            raft_index,
-            node,
-            events: facts,
-        } = record;
-        for (seq, event) in (first..).zip(&facts) {
+        for (seq, event) in (first..).zip(&record.events) {
             if seq > after_seq {
-                events.push(describe(
-                    &definition.definition,
-                    event,
-                    (seq, at_ms, raft_index, node),
-                ));
+                events.push(describe(&definition.definition, event, seq, &record));
             }
         }
         if events.len() > limit {

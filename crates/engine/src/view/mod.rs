@@ -8,6 +8,7 @@ mod history;
 mod obligation;
 mod page;
 mod run;
+mod timer;
 mod worker;
 mod workflow;
 
@@ -15,11 +16,12 @@ pub use action::{ActionRunView, ActionView, action, action_run, action_runs, act
 pub use event::{EventView, describe};
 pub use history::{HistoryPage, history};
 pub use obligation::{
-    ChildInputCheck, DueTimers, assignment, child_input_check, child_input_checks, due_timers,
-    has_expired_requests, has_ready, leased_tasks, workers_of_other_nodes,
+    ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,
+    has_ready, has_ready_for, leased_tasks, workers_of_other_nodes,
 };
 pub use page::Page;
 pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
+pub use timer::{DueTimers, TimerCursor, due_timers};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 

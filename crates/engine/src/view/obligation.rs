@@ -6,50 +6,17 @@ use crate::effect::Assignment;
 use crate::entry::NodeId;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
 use crate::json::Json;
+use crate::limits::LABEL_QUEUES_VISITED_MAX;
 use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, InputChecks, Ready, Requests,
-    Runs, TimerKey, TimerKind, Timers, WorkerActivities, WorkerState, Workers, encode_key,
+    ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, InputChecks, ReadyActions,
+    ReadyLabels, RequestAges, Runs, WorkerActivities, WorkerState, Workers, encode_key,
     encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
-use crate::timer::effective_due_ms;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-
-/// Timers that are due, and when to look again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DueTimers {
-    /// Those that are due, the earliest of each kind first.
-    pub timers: Vec<TimerKey>,
-    /// When the next one that is not due yet will be, in milliseconds.
-    pub next_due_ms: Option<u64>,
-}
-
-/// The timers that are due at `now_ms`, at most `limit` of each kind.
-///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn due_timers(reader: &dyn Reader, now_ms: u64, limit: usize) -> Result<DueTimers, StoreError> {
-    let grace_until_ms = cluster(reader)?.grace_until_ms;
-    let mut due = DueTimers::default();
-    for kind in TimerKind::ALL {
-        let range = KeyRange::prefix(&encode_prefix::<Timers>(&kind));
-        let mut count = 0;
-        visit::<Timers>(reader, &range, Order::Ascending, |timer, ()| {
-            let due_ms = effective_due_ms(&timer, grace_until_ms);
-            if due_ms > now_ms || count == limit {
-                let next_ms = due_ms.max(now_ms);
-                due.next_due_ms = Some(due.next_due_ms.map_or(next_ms, |next| next.min(next_ms)));
-                return ControlFlow::Break(());
-            }
-            count += 1;
-            due.timers.push(timer);
-            ControlFlow::Continue(())
-        })?;
-    }
-    Ok(due)
-}
 
 /// Whether a task of the action waits for a worker.
 ///
@@ -60,14 +27,39 @@ pub fn has_ready(
     namespace: &Namespace,
     action: &ActionName,
 ) -> Result<bool, StoreError> {
-    let range = KeyRange::prefix(&encode_prefix::<Ready>(&(
-        namespace.clone(),
-        action.clone(),
-    )));
-    let mut is_found = false;
-    reader.scan(&range, Order::Ascending, &mut |_, _| {
-        is_found = true;
-        ControlFlow::Break(())
+    let waiting = read::<ReadyActions>(reader, &(namespace.clone(), action.clone()))?;
+    Ok(waiting.is_some())
+}
+
+/// Whether a task of the action waits that a worker with one of these label sets may take (A3); also
+/// where more label sets are asked for than one look takes in.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn has_ready_for<'l>(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    action: &ActionName,
+    workers: impl IntoIterator<Item = &'l BTreeMap<String, String>>,
+) -> Result<bool, StoreError> {
+    let key = (namespace.clone(), action.clone());
+    let waiting = read::<ReadyActions>(reader, &key)?.unwrap_or_default();
+    let workers: Vec<_> = workers.into_iter().collect();
+    let mut is_found = waiting.tasks_count > 0 && !workers.is_empty();
+    if is_found || waiting.label_queues_count == 0 || workers.is_empty() {
+        return Ok(is_found);
+    }
+    let range = KeyRange::prefix(&encode_prefix::<ReadyLabels>(&key));
+    let mut count = 0;
+    visit::<ReadyLabels>(reader, &range, Order::Ascending, |(_, _, _, labels), _| {
+        count += 1;
+        is_found = count > LABEL_QUEUES_VISITED_MAX
+            || workers.iter().any(|worker| labels.is_subset_of(worker));
+        if is_found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     Ok(is_found)
 }
@@ -162,13 +154,9 @@ pub fn workers_of_other_nodes(
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn has_expired_requests(reader: &dyn Reader, now_ms: u64) -> Result<bool, StoreError> {
-    let range = KeyRange::prefix(&encode_prefix::<Requests>(&()));
-    let mut oldest = None;
-    visit::<Requests>(reader, &range, Order::Ascending, |(bucket, _), _| {
-        oldest = Some(bucket);
-        ControlFlow::Break(())
-    })?;
-    Ok(oldest.is_some_and(|bucket| request::is_expired(bucket, now_ms)))
+    let oldest = cluster(reader)?.requests_first;
+    let oldest = read::<RequestAges>(reader, &oldest)?;
+    Ok(oldest.is_some_and(|oldest| request::is_past(oldest.at_ms, now_ms)))
 }
 
 /// Children whose input waits for a verdict (W4): parent and activation, at most `limit`.

@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use crate::limits::PAGE_ROWS_LOOKED_AT_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Key, Table, encode_key, encode_prefix, visit};
 use std::ops::ControlFlow;
@@ -65,9 +66,6 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Rows that one page looks at, at most, so that a rare match cannot hold a node up.
-const ROWS_LOOKED_AT_MAX: usize = 100_000;
-
 /// Takes a page of the rows that `select` gives an item for.
 pub(super) fn page<T: Table, I>(
     reader: &dyn Reader,
@@ -84,7 +82,7 @@ pub(super) fn page<T: Table, I>(
         return Ok(Page { items, next: None });
     }
     visit::<T>(reader, &range, scope.order, |key, record| {
-        if items.len() == scope.limit || looked_at == ROWS_LOOKED_AT_MAX {
+        if items.len() == scope.limit || looked_at == PAGE_ROWS_LOOKED_AT_MAX {
             has_more = true;
             return ControlFlow::Break(());
         }

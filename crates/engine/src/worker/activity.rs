@@ -1,13 +1,16 @@
-//! What every task changes of a worker: leases and counters.
+//! What a worker does: written here, and by every task that it takes and reports.
 
 use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
 use crate::store::StoreError;
-use crate::tables::{WorkerActivities, WorkerActivityRecord};
+use crate::tables::{SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerState};
 use crate::turn::Turn;
 use std::sync::Arc;
 
 /// A worker by namespace and id.
 pub(crate) type WorkerRef<'a> = (&'a Namespace, &'a WorkerId);
+
+/// The same, as the key of its rows.
+pub(super) type WorkerKey = (Namespace, WorkerId);
 
 /// Whether the worker is registered and does not drain (A21).
 pub(crate) fn is_taking_tasks(
@@ -45,7 +48,8 @@ pub(crate) fn let_go(
 pub(crate) fn count(
     turn: &mut Turn<'_, '_>,
     worker: WorkerRef<'_>,
-    (action, is_success): (&ActionName, bool),
+    action: &ActionName,
+    is_success: bool,
 ) -> Result<(), StoreError> {
     let now_ms = turn.now_ms();
     change(turn, worker, |activity| {
@@ -74,8 +78,60 @@ fn change(
     let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
         return Ok(());
     };
+    let before = silent_since(&activity);
     let mut activity = Arc::unwrap_or_clone(activity);
     edit(&mut activity);
+    move_among_silent(turn, &key, before, silent_since(&activity));
     turn.put::<WorkerActivities>(&key, activity);
     Ok(())
+}
+
+/// Writes a worker's activity.
+pub(super) fn save(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+    activity: WorkerActivityRecord,
+) -> Result<(), StoreError> {
+    let before = turn.get::<WorkerActivities>(key)?;
+    let before = before.and_then(|before| silent_since(&before));
+    move_among_silent(turn, key, before, silent_since(&activity));
+    turn.put::<WorkerActivities>(key, activity);
+    Ok(())
+}
+
+/// Deletes a worker's activity, and hands it out.
+pub(super) fn delete(
+    turn: &mut Turn<'_, '_>,
+    key: &WorkerKey,
+) -> Result<Option<WorkerActivityRecord>, StoreError> {
+    let Some(activity) = turn.get::<WorkerActivities>(key)? else {
+        return Ok(None);
+    };
+    move_among_silent(turn, key, silent_since(&activity), None);
+    turn.delete::<WorkerActivities>(key);
+    Ok(Some(Arc::unwrap_or_clone(activity)))
+}
+
+/// Since when a worker that may give way to a new one was silent, in milliseconds (A20).
+fn silent_since(activity: &WorkerActivityRecord) -> Option<u64> {
+    let may_go = activity.state == WorkerState::Unhealthy && activity.leases.is_empty();
+    may_go.then_some(activity.heard_at_ms)
+}
+
+fn move_among_silent(
+    turn: &mut Turn<'_, '_>,
+    (namespace, worker): &WorkerKey,
+    before: Option<u64>,
+    after: Option<u64>,
+) {
+    if before == after {
+        return;
+    }
+    let row = |heard_at_ms| (namespace.clone(), heard_at_ms, worker.clone());
+    if let Some(heard_at_ms) = before {
+        turn.delete::<SilentWorkers>(&row(heard_at_ms));
+    }
+    if let Some(heard_at_ms) = after {
+        turn.put::<SilentWorkers>(&row(heard_at_ms), ());
+    }
 }

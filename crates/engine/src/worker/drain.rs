@@ -1,5 +1,6 @@
 //! Draining and removing a worker (A20, A21).
 
+use super::activity::save;
 use super::register::remove;
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
@@ -39,7 +40,7 @@ impl DrainWorker {
                 is_draining: true,
                 ..Arc::unwrap_or_clone(activity)
             };
-            turn.put::<WorkerActivities>(&key, draining);
+            save(turn, &key, draining)?;
         }
         turn.effect(Effect::DrainWorker {
             namespace: namespace.clone(),
@@ -61,11 +62,7 @@ impl DeregisterWorker {
         {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
-        let leases = turn
-            .get::<WorkerActivities>(&key)?
-            .map(|activity| activity.leases.clone());
-        remove(turn, namespace, &self.worker_id)?;
-        for lease in leases.unwrap_or_default() {
+        for lease in remove(turn, &key)? {
             task::release(turn, lease)?;
         }
         Ok(Reply::Done)

@@ -1,5 +1,6 @@
 //! Silence and death of workers (A4, A20).
 
+use super::activity::save;
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
 use crate::limits::WORKER_SILENCE_MS_MAX;
 use crate::rejection::Rejection;
@@ -37,7 +38,7 @@ impl ReleaseWorker {
         unwatch(turn, worker.number, &mut gone);
         gone.state = WorkerState::Unhealthy;
         gone.load = 0;
-        turn.put::<WorkerActivities>(&key, gone);
+        save(turn, &key, gone)?;
         for lease in leases {
             task::release(turn, lease)?;
         }
@@ -96,6 +97,6 @@ pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outc
     } else {
         activity.state = WorkerState::Unhealthy;
     }
-    turn.put::<WorkerActivities>(&key, activity);
+    save(turn, &key, activity)?;
     Ok(())
 }

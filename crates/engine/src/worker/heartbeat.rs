@@ -1,5 +1,6 @@
 //! A worker says that it lives (A20).
 
+use super::activity::save;
 use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
@@ -35,7 +36,7 @@ impl HeartbeatWorker {
         activity.load = self.load;
         watch(turn, worker.number, &mut activity);
         let is_draining = activity.is_draining;
-        turn.put::<WorkerActivities>(&key, activity);
+        save(turn, &key, activity)?;
         Ok(Reply::WorkerHeard { is_draining })
     }
 }

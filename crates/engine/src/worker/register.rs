@@ -1,22 +1,22 @@
 //! Registering a worker (A20).
 
+use super::activity::{self, WorkerKey};
 use super::health::{unwatch, watch};
 use crate::entry::NodeId;
-use crate::ids::{Namespace, WorkerId, WorkerNumber};
+use crate::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
 use crate::json::Json;
 use crate::limits::WORKERS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::tables::{
-    Process, WorkerActivities, WorkerActivityRecord, WorkerKind, WorkerNumbers, WorkerRecord,
-    WorkerState, Workers,
+    Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerKind,
+    WorkerNumbers, WorkerRecord, WorkerState, Workers,
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Registers a worker, or replaces its registration.
@@ -62,7 +62,7 @@ impl RegisterWorker {
         activity.load = 0;
         activity.heard_at_ms = now_ms;
         watch(turn, number, &mut activity);
-        turn.put::<WorkerActivities>(&key, activity);
+        activity::save(turn, &key, activity)?;
         if existing.is_some_and(|existing| existing.incarnation != self.incarnation) {
             for task in leases {
                 task::release(turn, task)?;
@@ -89,36 +89,24 @@ impl RegisterWorker {
     /// Makes room for a worker that is new: past the bound the longest silent one without leases
     /// gives way (A20).
     fn admit(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<WorkerNumber> {
-        let (count, silent) = survey(turn, namespace)?;
-        if count >= WORKERS_MAX {
-            let silent = silent.ok_or_else(|| Rejection::WorkersTooMany(namespace.clone()))?;
-            remove(turn, namespace, &silent)?;
+        if count(turn, namespace)? >= WORKERS_MAX {
+            let silent = turn.list::<SilentWorkers>(namespace, 1)?.into_iter().next();
+            let ((_, _, longest), _) =
+                silent.ok_or_else(|| Rejection::WorkersTooMany(namespace.clone()))?;
+            remove(turn, &(namespace.clone(), longest))?;
         }
+        let workers_count = count(turn, namespace)? + 1;
+        turn.put::<WorkerCounts>(namespace, workers_count);
         let number = WorkerNumber(turn.next_number(|cluster| &mut cluster.workers_count)?);
         turn.put::<WorkerNumbers>(&number, (namespace.clone(), self.worker_id.clone()));
         Ok(number)
     }
 }
 
-/// How many workers the namespace has, and which of the unhealthy ones has been silent longest.
-fn survey(
-    turn: &Turn<'_, '_>,
-    namespace: &Namespace,
-) -> Result<(u64, Option<WorkerId>), StoreError> {
-    let mut count = 0;
-    let mut silent: Option<(u64, WorkerId)> = None;
-    turn.visit::<WorkerActivities>(namespace, |(_, worker), activity| {
-        count += 1;
-        let may_go = activity.state == WorkerState::Unhealthy && activity.leases.is_empty();
-        let is_older = silent
-            .as_ref()
-            .is_none_or(|(heard_at_ms, _)| activity.heard_at_ms < *heard_at_ms);
-        if may_go && is_older {
-            silent = Some((activity.heard_at_ms, worker));
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok((count, silent.map(|(_, worker)| worker)))
+/// How many workers the namespace has.
+fn count(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<u64, StoreError> {
+    let count = turn.get::<WorkerCounts>(namespace)?;
+    Ok(count.map_or(0, |count| *count))
 }
 
 fn fresh(now_ms: u64) -> WorkerActivityRecord {
@@ -135,20 +123,23 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
     }
 }
 
-/// Removes every trace of a worker.
+/// Removes every trace of a worker; hands out the tasks that it held.
 pub(super) fn remove(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
-    worker: &WorkerId,
-) -> Result<(), StoreError> {
-    let key = (namespace.clone(), worker.clone());
-    if let Some(record) = turn.get::<Workers>(&key)? {
-        turn.delete::<WorkerNumbers>(&record.number);
-        if let Some(activity) = turn.get::<WorkerActivities>(&key)? {
-            unwatch(turn, record.number, &mut Arc::unwrap_or_clone(activity));
-        }
+    key: &WorkerKey,
+) -> Result<Vec<ActionRunNumber>, StoreError> {
+    let Some(record) = turn.get::<Workers>(key)? else {
+        return Ok(Vec::new());
+    };
+    turn.delete::<Workers>(key);
+    turn.delete::<WorkerNumbers>(&record.number);
+    match count(turn, &key.0)? {
+        0 | 1 => turn.delete::<WorkerCounts>(&key.0),
+        workers_count => turn.put::<WorkerCounts>(&key.0, workers_count - 1),
     }
-    turn.delete::<Workers>(&key);
-    turn.delete::<WorkerActivities>(&key);
-    Ok(())
+    let Some(mut activity) = activity::delete(turn, key)? else {
+        return Ok(Vec::new());
+    };
+    unwatch(turn, record.number, &mut activity);
+    Ok(activity.leases)
 }

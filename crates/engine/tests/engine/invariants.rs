@@ -5,10 +5,11 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
-    ActivationState, Cluster, History, IdempotencyKeys, InputChecks, Key, PayloadRef, Payloads,
-    Ready, Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, Table, TimerKey,
-    TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerNumbers, WorkerState, Workers,
-    encode_prefix,
+    ActivationState, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks, Key, LabelSet,
+    PayloadRef, Payloads, Ready, ReadyActionRecord, ReadyActions, ReadyLabels, RequestAges,
+    Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, SilentWorkers, Table, TimerKey,
+    TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers,
+    WorkerState, Workers, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -238,15 +239,18 @@ impl<'a> State<'a> {
         let key = (
             record.namespace.clone(),
             record.action.clone(),
+            LabelSet(record.labels.clone()),
             u8::MAX - record.priority,
             number,
         );
         read::<Ready>(self.store, &key).is_some()
     }
 
-    /// The queue holds pending tasks only.
+    /// The queues hold pending tasks only, and their counts say how many.
     fn check_queue(&self) {
-        for ((_, _, _, number), ready) in rows::<Ready>(self.store, &()) {
+        let mut actions: BTreeMap<_, ReadyActionRecord> = BTreeMap::new();
+        let mut queues: BTreeMap<_, u64> = BTreeMap::new();
+        for ((namespace, action, labels, _, number), ()) in rows::<Ready>(self.store, &()) {
             let record = &self.action_runs[&number];
             assert_eq!(
                 record.status,
@@ -257,8 +261,24 @@ impl<'a> State<'a> {
                 self.is_queued(number, record),
                 "{number} is in another queue"
             );
-            assert_eq!(ready.labels, record.labels, "{number} is in the queue");
+            let of_action = actions.entry((namespace.clone(), action.clone()));
+            let of_action = of_action.or_default();
+            if labels.0.is_empty() {
+                of_action.tasks_count += 1;
+            } else {
+                let tasks_count = queues.entry((namespace, action, labels)).or_default();
+                of_action.label_queues_count += u64::from(*tasks_count == 0);
+                *tasks_count += 1;
+            }
         }
+        let counted = rows::<ReadyActions>(self.store, &());
+        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), actions);
+        let counted = rows::<ReadyLabels>(self.store, &());
+        let counted = counted.into_iter().map(|(key, record)| {
+            let (namespace, action, _, labels) = key;
+            ((namespace, action, labels), record.tasks_count)
+        });
+        assert_eq!(counted.collect::<BTreeMap<_, _>>(), queues);
     }
 
     /// A worker is known by number and name, and a healthy one has exactly one silence timer.
@@ -322,13 +342,49 @@ impl<'a> State<'a> {
         let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();
         assert_eq!(cluster.runs_count, self.runs.len() as u64);
         assert_eq!(cluster.action_runs_count, self.action_runs.len() as u64);
-        let remembered = rows::<Requests>(self.store, &()).len() as u64;
-        assert_eq!(cluster.requests_count, remembered);
+        self.check_requests(&cluster);
+        self.check_workers();
         assert_eq!(rows::<Workers>(self.store, &()).len(), self.workers.len());
         assert_eq!(
             rows::<WorkerNumbers>(self.store, &()).len(),
             self.workers.len()
         );
+    }
+
+    /// Workers are counted by namespace, and those that may give way are known.
+    fn check_workers(&self) {
+        let mut counts: BTreeMap<Namespace, u64> = BTreeMap::new();
+        let mut silent = BTreeSet::new();
+        for ((namespace, id), activity) in &self.workers {
+            *counts.entry(namespace.clone()).or_default() += 1;
+            if activity.state == WorkerState::Unhealthy && activity.leases.is_empty() {
+                silent.insert((namespace.clone(), activity.heard_at_ms, id.clone()));
+            }
+        }
+        let counted = rows::<WorkerCounts>(self.store, &());
+        assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), counts);
+        let listed = rows::<SilentWorkers>(self.store, &());
+        let listed = listed.into_iter().map(|(key, ())| key);
+        assert_eq!(listed.collect::<BTreeSet<_>>(), silent);
+    }
+
+    /// Ages have no gap; each id has one, though an age may outlive its id's first use.
+    fn check_requests(&self, cluster: &ClusterRecord) {
+        let ages = rows::<RequestAges>(self.store, &());
+        assert_eq!(cluster.requests_count, ages.len() as u64);
+        assert!(
+            (cluster.requests_first..)
+                .zip(&ages)
+                .all(|(place, age)| place == age.0)
+        );
+        assert!(ages.is_sorted_by_key(|(_, age)| age.at_ms));
+        let bytes: u64 = ages.iter().map(|(_, age)| age.bytes).sum();
+        assert_eq!(cluster.requests_bytes, bytes);
+        for (id, record) in rows::<Requests>(self.store, &()) {
+            let age = read::<RequestAges>(self.store, &record.sequence);
+            let age = age.expect("a remembered id has an age");
+            assert_eq!((age.id, age.at_ms), (id, record.at_ms));
+        }
     }
 
     fn check_payload(&self, payload: PayloadRef) {

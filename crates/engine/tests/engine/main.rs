@@ -4,8 +4,13 @@
 mod golden;
 mod invariants;
 mod property;
+mod queues;
+mod replica;
+mod requests;
 mod samples;
 mod script;
 mod tables;
 mod testdata;
 mod texts;
+mod timers;
+mod workers;

@@ -243,7 +243,7 @@ fn on_workers() -> Vec<Body> {
             incarnation: 5,
         }),
         Body::FireTimer(FireTimer { timer: timer() }),
-        Body::BeginTerm(BeginTerm {}),
+        Body::BeginTerm(BeginTerm { term: 5 }),
         Body::SweepRequests(SweepRequests {}),
     ]
 }

@@ -10,14 +10,15 @@ use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, Cluster,
     ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, End, Event,
-    EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, Lease,
-    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord,
-    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyRecord, RequestRecord, Requests,
+    EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelSet,
+    Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord,
+    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
+    ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests,
     RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
-    SignalsWaiting, StepResult, Table, TaskError, TimerKey, TimerKind, Timers, TriggeredBy,
-    VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerKind, WorkerNumbers,
-    WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows, decode_key, decode_record,
-    decode_row, encode_key, encode_record,
+    SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind, Timers,
+    TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerCounts,
+    WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows,
+    decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply};
 use std::any::type_name;
@@ -37,7 +38,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=26).collect(),
+        (1..=31).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -46,7 +47,8 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
 fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
     sorted::<Runs>(&[0, 1, 255, 256, u64::MAX].map(RunNumber));
     sorted::<History>(&[(1, 9), (1, 256), (2, 0), (256, 1)].map(|(run, at)| (RunNumber(run), at)));
-    sorted::<Requests>(&[(0, u128::MAX), (1, 0), (1, 1 << 64)]);
+    sorted::<Requests>(&[0, 1 << 64, u128::MAX]);
+    sorted::<RequestAges>(&[0, 255, 256]);
     let timer = |kind, due_ms, subject| TimerKey {
         kind,
         due_ms,
@@ -70,15 +72,23 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
         (QuarantinedKind::ActionRun, 1),
         (QuarantinedKind::Worker, 0),
     ]);
-    let ready = |priority: u8, number| {
+    let ready = |labels, priority: u8, number| {
         (
             samples::namespace(),
             samples::action(),
+            LabelSet(labels),
             u8::MAX - priority,
             ActionRunNumber(number),
         )
     };
-    sorted::<Ready>(&[ready(255, 9), ready(10, 1), ready(10, 2), ready(0, 1)]);
+    let none = BTreeMap::new;
+    sorted::<Ready>(&[
+        ready(none(), 255, 9),
+        ready(none(), 10, 1),
+        ready(none(), 10, 2),
+        ready(none(), 0, 1),
+        ready(samples::labels(), 10, 1),
+    ]);
 }
 
 #[test]
@@ -179,10 +189,20 @@ fn workflow_rows() -> Vec<Row> {
             number,
         ),
         row::<Requests>(
-            (3, 1 << 100),
+            1 << 100,
             RequestRecord {
+                sequence: 5,
+                at_ms: 1_000,
                 fingerprint: 99,
                 reply: Reply::Done,
+            },
+        ),
+        row::<RequestAges>(
+            5,
+            RequestAgeRecord {
+                id: 1 << 100,
+                at_ms: 1_000,
+                bytes: 80,
             },
         ),
         row::<Quarantine>(
@@ -198,12 +218,15 @@ fn workflow_rows() -> Vec<Row> {
 fn cluster() -> ClusterRecord {
     ClusterRecord {
         now_ms: 1_700_000_000_000,
+        term: 5,
         grace_until_ms: 1_700_000_010_000,
         runs_count: 7,
         action_runs_count: 9,
         workers_count: 2,
         definitions_count: 4,
+        requests_first: 5,
         requests_count: 1,
+        requests_bytes: 80,
         panics_count: 1,
     }
 }
@@ -307,6 +330,7 @@ fn history() -> HistoryRecord {
         at_ms: 1_000,
         raft_index: 12,
         node: NodeId(1),
+        term: 5,
         events: events()
             .into_iter()
             .map(|kind| event(Some(StepIndex(1)), kind))
@@ -388,6 +412,7 @@ fn action_events() -> Vec<EventKind> {
         EventKind::ActionCompleted {
             action_run,
             outcome: samples::outcome(),
+            error: Some(error()),
         },
         EventKind::ChildStarted {
             child: samples::run_id(),
@@ -412,7 +437,10 @@ fn end_events() -> Vec<EventKind> {
             terminal,
             reason: Some(detail()),
         },
-        EventKind::WorkflowTimedOut { terminal },
+        EventKind::WorkflowTimedOut {
+            terminal,
+            detail: Some(detail()),
+        },
         EventKind::RunQuarantined,
     ]
 }
@@ -420,7 +448,6 @@ fn end_events() -> Vec<EventKind> {
 fn action_rows() -> Vec<Row> {
     let action = || (samples::namespace(), samples::action());
     let number = ActionRunNumber(9);
-    let labels = samples::labels();
     vec![
         row::<Actions>(
             action(),
@@ -450,8 +477,30 @@ fn action_rows() -> Vec<Row> {
             number,
         ),
         row::<Ready>(
-            (samples::namespace(), samples::action(), 245, number),
-            ReadyRecord { labels },
+            (
+                samples::namespace(),
+                samples::action(),
+                LabelSet(samples::labels()),
+                245,
+                number,
+            ),
+            (),
+        ),
+        row::<ReadyActions>(
+            action(),
+            ReadyActionRecord {
+                tasks_count: 3,
+                label_queues_count: 1,
+            },
+        ),
+        row::<ReadyLabels>(
+            (
+                samples::namespace(),
+                samples::action(),
+                77,
+                LabelSet(samples::labels()),
+            ),
+            ReadyLabelsRecord { tasks_count: 2 },
         ),
     ]
 }
@@ -475,10 +524,7 @@ fn action_run() -> ActionRunRecord {
         input: samples::payload(),
         output: Some(samples::payload()),
         outcome: Some(samples::outcome()),
-        error: Some(TaskError {
-            code: "declined".to_owned(),
-            message: "no funds".to_owned(),
-        }),
+        error: Some(error()),
         lease: Some(Lease {
             worker: samples::worker(),
             secret: 5,
@@ -487,6 +533,13 @@ fn action_run() -> ActionRunRecord {
         created_at_ms: 1_000,
         started_at_ms: Some(1_500),
         completed_at_ms: Some(2_000),
+    }
+}
+
+fn error() -> TaskError {
+    TaskError {
+        code: "declined".to_owned(),
+        message: "no funds".to_owned(),
     }
 }
 
@@ -528,5 +581,7 @@ fn worker_rows() -> Vec<Row> {
             },
         ),
         row::<WorkerNumbers>(WorkerNumber(2), worker()),
+        row::<WorkerCounts>(samples::namespace(), 2),
+        row::<SilentWorkers>((samples::namespace(), 2_000, samples::worker()), ()),
     ]
 }

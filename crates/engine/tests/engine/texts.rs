@@ -69,7 +69,11 @@ fn replies() -> Vec<Reply> {
         Reply::LeaseExtended {
             expires_at_ms: 5_000,
         },
-        Reply::TasksAssigned { count: 3 },
+        Reply::TasksAssigned {
+            count: 3,
+            offers_count: 2,
+            is_fitting_left: true,
+        },
         Reply::WorkerHeard { is_draining: true },
     ]
 }
@@ -125,6 +129,7 @@ fn rejections() -> Vec<Rejection> {
             bytes_max: 1,
         },
         Rejection::Internal(text()),
+        Rejection::RequestsTooMany,
     ]
 }
 

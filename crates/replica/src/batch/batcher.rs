@@ -1,5 +1,6 @@
 //! Packs what waits into entries and hands the answers back.
 
+use crate::batch::OFFERS_BYTES_MAX;
 use crate::batch::queue::{Answer, Queue, Submission};
 use crate::clock::StampClock;
 use crate::cluster::leadership::Leadership;
@@ -7,8 +8,9 @@ use crate::hooks::OfferSource;
 use crate::membership::{StoredMembership, voters};
 use crate::proposal::{Commands, Proposal};
 use crate::raft::type_config::{ConsensusHandle, TypeConfig};
+use crate::submit::encoded_bytes;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
-use flotilla_engine::{Command, Entry, NodeId, Stamp};
+use flotilla_engine::{Command, Entry, NodeId, Offer, Stamp};
 use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
@@ -92,8 +94,8 @@ impl Batcher {
     }
 
     fn entry(&self, commands: Vec<Command>) -> Entry {
-        let mut offers = self.offers.take();
-        offers.truncate(ENTRY_OFFERS_MAX);
+        let mut offers = self.offers.take(OFFERS_BYTES_MAX);
+        offers.truncate(fitting(&offers, OFFERS_BYTES_MAX));
         let membership = Arc::clone(&self.membership.borrow());
         let now_ms = self.clock.next(voters(membership.membership()));
         let stamp = Stamp {
@@ -107,6 +109,17 @@ impl Batcher {
             commands,
         }
     }
+}
+
+/// How many of the offers an entry holds. A source keeps to its bounds; one that does not must not
+/// end replication.
+fn fitting(offers: &[Offer], bytes_max: usize) -> usize {
+    let mut bytes = 0;
+    let fit = offers.iter().take_while(|offer| {
+        bytes += encoded_bytes(*offer);
+        bytes <= bytes_max
+    });
+    fit.take(ENTRY_OFFERS_MAX).count()
 }
 
 fn refuse(senders: impl IntoIterator<Item = oneshot::Sender<Answer>>) {
@@ -137,5 +150,61 @@ fn answer(senders: Senders, result: Option<ClientWriteResult<TypeConfig>>) {
                 drop(sender.send(Answer::Unknown));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
+    use std::collections::BTreeMap;
+
+    fn offer(actions_count: usize) -> Offer {
+        let action = ActionName::new("a".repeat(200)).unwrap();
+        Offer {
+            namespace: Namespace::default_namespace(),
+            worker: WorkerId::new("w").unwrap(),
+            poll: 1,
+            actions: vec![action; actions_count],
+            labels: BTreeMap::new(),
+            slots: 1,
+        }
+    }
+
+    #[test]
+    fn offers_over_the_bytes_or_the_count_of_an_entry_are_left_out() {
+        let offers = vec![offer(1_000); 100];
+        let bytes = encoded_bytes(&offers[0]);
+        assert!(bytes > 200_000);
+        assert_eq!(fitting(&offers, 3 * bytes), 3);
+        assert_eq!(fitting(&offers, 4 * bytes - 1), 3);
+        assert_eq!(fitting(&offers, bytes - 1), 0);
+        let small = vec![offer(1); ENTRY_OFFERS_MAX + 1];
+        assert_eq!(fitting(&small, OFFERS_BYTES_MAX), ENTRY_OFFERS_MAX);
+    }
+
+    #[test]
+    fn a_full_entry_with_all_the_offers_that_it_may_hold_fits_into_a_message() {
+        let mut offers = vec![offer(1_000); ENTRY_OFFERS_MAX];
+        offers.truncate(fitting(&offers, OFFERS_BYTES_MAX));
+        let mut command = crate::testing::command(flotilla_engine::Admission::Intake);
+        if let flotilla_engine::Body::InvokeAction(invoke) = &mut command.body {
+            let room = flotilla_engine::limits::ENTRY_BYTES_MAX - 1_000;
+            invoke.labels.insert("k".repeat(room), String::new());
+        }
+        let stamp = Stamp {
+            now_ms: u64::MAX,
+            seed: u64::MAX,
+            node: NodeId(u64::MAX),
+        };
+        let commands = vec![command];
+        let entry = Entry {
+            stamp,
+            offers,
+            commands,
+        };
+        let bytes = Commands::new(entry).bytes().len();
+        assert!(bytes > flotilla_engine::limits::ENTRY_BYTES_MAX);
+        assert!(bytes < crate::network::client::MESSAGE_BYTES_MAX);
     }
 }

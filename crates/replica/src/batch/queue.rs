@@ -41,7 +41,7 @@ impl Ticket {
     }
 
     /// Whether the submission was given up.
-    pub(crate) fn is_withdrawn(&self) -> bool {
+    fn is_withdrawn(&self) -> bool {
         self.0.load(Ordering::Acquire) == WITHDRAWN
     }
 
@@ -95,6 +95,8 @@ impl Queue {
     pub(crate) fn push(&self, submission: Submission) -> Result<(), Full> {
         let admission = submission.command.body.admission();
         let mut lanes = self.lanes();
+        // While nothing is proposed, those who gave up must not keep others out.
+        lanes.drop_withdrawn();
         let bytes = lanes.bytes + submission.bytes;
         let (length, length_max, bytes_max) = match admission {
             Admission::Intake => (
@@ -163,6 +165,15 @@ impl Queue {
 impl Lanes {
     fn front(&self) -> Option<&Submission> {
         self.progress.front().or_else(|| self.intake.front())
+    }
+
+    /// Drops what was given up before anything else in its lane.
+    fn drop_withdrawn(&mut self) {
+        for lane in [&mut self.intake, &mut self.progress] {
+            while let Some(dropped) = lane.pop_front_if(|first| first.ticket.is_withdrawn()) {
+                self.bytes -= dropped.bytes;
+            }
+        }
     }
 
     fn pop(&mut self) -> Option<Submission> {
@@ -241,6 +252,17 @@ mod tests {
         }
         assert_eq!(queue.take_entry().len(), ENTRY_COMMANDS_MAX);
         assert_eq!(queue.take_entry().len(), 1);
+    }
+
+    #[test]
+    fn who_gave_up_keeps_nobody_out() {
+        let queue = queue();
+        let withdrawn = push(&queue, Admission::Intake, 400).unwrap();
+        push(&queue, Admission::Intake, 1).unwrap();
+        assert!(push(&queue, Admission::Intake, 400).is_err());
+        assert!(withdrawn.withdraw());
+        assert!(push(&queue, Admission::Intake, 400).is_ok());
+        assert_eq!(queue.take_entry().len(), 2);
     }
 
     #[test]

@@ -220,17 +220,21 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
 impl Core {
     /// Whether this node leads and a quorum has answered it lately.
     pub(crate) fn is_leading(&self) -> bool {
+        self.has_led_within(self.tuning.election_max * 2)
+    }
+
+    /// Whether this node leads and a quorum has answered it within the time that has just passed.
+    pub(crate) fn has_led_within(&self, time: Duration) -> bool {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         if metrics.state != ServerState::Leader {
             return false;
         }
         let is_alone = voters(metrics.membership_config.membership()).len() == 1;
-        let lease = self.tuning.election_max * 2;
         is_alone
             || metrics
                 .last_quorum_acked
-                .is_some_and(|acked| acked.elapsed() < lease)
+                .is_some_and(|acked| acked.elapsed() < time)
     }
 }
 

@@ -172,6 +172,34 @@ async fn without_a_quorum_commands_fail_as_retryable_within_their_deadline_and_s
 }
 
 #[tokio::test]
+async fn a_leader_that_lost_its_quorum_says_that_there_is_no_leader_and_not_that_it_is_full() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    let leader = cluster.leader().await;
+    for id in cluster.ids() {
+        if id != leader {
+            cluster.kill(id);
+        }
+    }
+    let node = cluster.node(leader);
+    let refused = async {
+        loop {
+            let deadline = Instant::now() + Duration::from_millis(250);
+            match node.submit(register("ship"), deadline).await.unwrap_err() {
+                // It was proposed while there was room for entries under way.
+                SubmitError::Unknown => {}
+                error => return error,
+            }
+        }
+    };
+    let refused = tokio::time::timeout(LONG, refused).await.expect("in time");
+    assert_eq!(refused, SubmitError::NoLeader);
+}
+
+#[tokio::test]
 async fn status_tells_roles_digests_and_addresses_of_all_members() {
     let cluster = Cluster::started(3, Tuning::default()).await;
     submit(cluster.node(1), register("pack"))

@@ -14,7 +14,6 @@ pub(crate) fn message(view: EventView) -> v1::Event {
         detail: view.detail,
         attributes: view.attributes.into(),
         node_id: view.node.0,
-        // The history does not keep it: index and node tell the entry apart.
-        term: None,
+        term: view.term,
     }
 }

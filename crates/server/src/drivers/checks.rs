@@ -1,80 +1,133 @@
 //! Verdicts on children's inputs (W4): a schema library's answer must not depend on its version
 //! inside `apply`, so the leader asks it here and the log carries the verdict.
 
-use super::{Driver, RETRY_DELAY};
+use super::Driver;
+use super::backoff::Backoff;
+use super::signals::Check;
+use crate::errors::Refusal;
+use crate::limits::{CHECKS_PAGE_MAX, CHECKS_UNDER_WAY_MAX};
 use flotilla_dsl::schema::InputSchema;
-use flotilla_engine::ids::RunNumber;
 use flotilla_engine::view::{self, ChildInputCheck};
 use flotilla_engine::{Body, Command, DecideChildInput, InputVerdict};
+use futures::stream::{self, FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
-use tokio::time::sleep;
 
-/// Checks that are read from the state at once.
-const BATCH_CHECKS_MAX: usize = 1_000;
+/// What became of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    /// Nobody waits for its verdict any more.
+    Done,
+    /// Its verdict is refused for good, as that of a run that is set aside (design rule 10). It
+    /// stays in the state until the run is taken up again.
+    Refused(Check),
+}
 
 /// Makes the checks that were left open, then those that come.
 pub(super) async fn drive(driver: &Driver) {
-    let mut open: BTreeSet<(RunNumber, u32)> = driver
-        .context
-        .gateway
-        .read_here(|reader| view::child_input_checks(reader, BATCH_CHECKS_MAX))
-        .unwrap_or_default()
-        .into_iter()
-        .collect();
+    make_left_open(driver).await;
+    let mut under_way = FuturesUnordered::new();
     loop {
-        for check in open {
-            make(driver, check).await;
+        let room = CHECKS_UNDER_WAY_MAX - under_way.len();
+        tokio::select! {
+            checks = driver.signals.checks(room), if room > 0 => {
+                under_way.extend(checks.into_iter().map(|check| make(driver, check)));
+            }
+            Some(_) = under_way.next() => {}
         }
-        open = driver.signals.checks().await;
     }
 }
 
-async fn make(driver: &Driver, (parent, activation): (RunNumber, u32)) {
-    let read = driver
+/// Makes the checks that are in the state, page by page: what is made leaves the state, and what is
+/// refused is passed over. Those that come meanwhile are hinted at as well.
+async fn make_left_open(driver: &Driver) {
+    let mut refused = BTreeSet::new();
+    loop {
+        let page = read_page(driver, &refused).await;
+        let is_last = page.len() < CHECKS_PAGE_MAX;
+        let made: Vec<Made> = stream::iter(page)
+            .map(|check| make(driver, check))
+            .buffer_unordered(CHECKS_UNDER_WAY_MAX)
+            .collect()
+            .await;
+        refused.extend(made.into_iter().filter_map(|made| match made {
+            Made::Done => None,
+            Made::Refused(check) => Some(check),
+        }));
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// The first open checks that were not refused before.
+async fn read_page(driver: &Driver, refused: &BTreeSet<Check>) -> Vec<Check> {
+    let limit = CHECKS_PAGE_MAX + refused.len();
+    let mut backoff = Backoff::default();
+    loop {
+        let read = driver
+            .context
+            .gateway
+            .read_here(|reader| view::child_input_checks(reader, limit));
+        match read {
+            Ok(open) => {
+                let open = open.into_iter();
+                return open.filter(|check| !refused.contains(check)).collect();
+            }
+            Err(refusal) => {
+                tracing::debug!(%refusal, "open checks could not be read");
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+/// Makes one check, however often its verdict is refused for a while.
+async fn make(driver: &Driver, check: Check) -> Made {
+    let mut backoff = Backoff::default();
+    loop {
+        match try_make(driver, check).await {
+            Ok(()) => return Made::Done,
+            Err(refusal) if refusal.may_succeed_later() => {
+                tracing::debug!(%refusal, "a verdict on a child's input was not taken yet");
+                backoff.wait().await;
+            }
+            Err(refusal) => {
+                let (run, _) = check;
+                tracing::info!(run = run.0, %refusal, "a verdict on a child's input is not taken");
+                return Made::Refused(check);
+            }
+        }
+    }
+}
+
+async fn try_make(driver: &Driver, (parent, activation): Check) -> Result<(), Refusal> {
+    let check = driver
         .context
         .gateway
-        .read_here(move |reader| view::child_input_check(reader, (parent, activation)));
-    let Ok(Some(check)) = read else { return };
+        .read_here(|reader| view::child_input_check(reader, (parent, activation)))?;
+    let Some(check) = check else { return Ok(()) };
     let decision = DecideChildInput {
         parent,
         activation,
         definition: check.definition,
         verdict: judge(&check),
     };
-    let command = Command::new(check.namespace, Body::DecideChildInput(decision));
-    if let Err(refusal) = driver
-        .context
-        .gateway
-        .submit(command, Driver::deadline())
-        .await
-    {
-        tracing::warn!(%refusal, "a verdict on a child's input was not taken");
-        sleep(RETRY_DELAY).await;
-        driver.signals.check((parent, activation));
-    }
+    let body = Body::DecideChildInput(decision);
+    let submitted = driver.submit(Command::new(check.namespace, body));
+    submitted.await.map(drop)
 }
 
 fn judge(check: &ChildInputCheck) -> InputVerdict {
-    let input: serde_json::Value = match serde_json::from_str(check.input.as_str()) {
-        Ok(input) => input,
-        Err(error) => {
-            return InputVerdict::Invalid {
-                detail: error.to_string(),
-            };
-        }
-    };
-    let schema = match InputSchema::compile(&check.schema) {
-        Ok(schema) => schema,
-        Err(error) => {
-            return InputVerdict::Invalid {
-                detail: error.to_string(),
-            };
-        }
-    };
-    match schema.check(&input) {
+    match try_judge(check) {
         Ok(()) => InputVerdict::Valid,
-        Err(violation) => InputVerdict::Invalid {
-            detail: violation.to_string(),
-        },
+        Err(detail) => InputVerdict::Invalid { detail },
     }
+}
+
+fn try_judge(check: &ChildInputCheck) -> Result<(), String> {
+    let input = serde_json::from_str(check.input.as_str()).map_err(|error| error.to_string())?;
+    let schema = InputSchema::compile(&check.schema).map_err(|error| error.to_string())?;
+    schema
+        .check(&input)
+        .map_err(|violation| violation.to_string())
 }

@@ -1,52 +1,100 @@
 //! Embedded workers of nodes that died: their leases are freed without waiting for their end (A4).
+//!
+//! A node is taken for dead when its worker has had no open poll at the leader for a while. What
+//! counts is when that worker lost its own poll, not when somebody else did: else a live worker
+//! that is just connecting again would lose its tasks.
 
 use super::Driver;
+use super::backoff::Backoff;
+use crate::errors::Refusal;
+use crate::limits::ABSENCE_MAX;
 use crate::workers::WorkerKey;
 use flotilla_engine::limits::LEADER_GRACE_MS;
+use flotilla_engine::tables::WorkerState;
 use flotilla_engine::{Body, Command, ReleaseWorker, view};
+use futures::stream::{FuturesUnordered, StreamExt};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-/// How long an embedded worker may be without a poll: a stream that broke is opened again sooner.
-const ABSENCE_MAX: Duration = Duration::from_secs(3);
-
-/// Looks once when the grace of the new term is over, then after each departure.
+/// Frees the tasks of workers that stay away: those that are not there when the grace of the new
+/// term is over, then those that leave.
 pub(super) async fn drive(driver: &Driver) {
+    let began = Instant::now();
     sleep(Duration::from_millis(LEADER_GRACE_MS)).await;
+    let expected = read_embedded(driver).await;
+    driver.hub.expect(expected, began);
+    let mut releases = FuturesUnordered::new();
     loop {
-        release_absent(driver).await;
-        drop(driver.hub.departed().await);
-        sleep(ABSENCE_MAX).await;
+        tokio::select! {
+            absent = driver.hub.absent(ABSENCE_MAX) => {
+                releases.extend(absent.into_iter().map(|worker| release(driver, worker)));
+            }
+            Some(()) = releases.next() => {}
+        }
     }
 }
 
-async fn release_absent(driver: &Driver) {
+/// The embedded workers of other nodes.
+async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
     let node = driver.context.node;
-    let embedded = driver
-        .context
-        .gateway
-        .read_here(move |reader| view::workers_of_other_nodes(reader, node));
-    for (namespace, worker, owner, incarnation) in embedded.unwrap_or_default() {
-        let key = WorkerKey {
-            namespace: namespace.clone(),
-            worker: worker.clone(),
-        };
-        if driver.hub.is_open(&key) {
-            continue;
-        }
-        tracing::info!(node = owner.0, %worker, "the tasks of a lost node are freed");
-        let body = Body::ReleaseWorker(ReleaseWorker {
-            worker_id: worker,
-            incarnation,
-        });
-        let command = Command::new(namespace, body);
-        if let Err(refusal) = driver
+    let mut backoff = Backoff::default();
+    loop {
+        let read = driver
             .context
             .gateway
-            .submit(command, Driver::deadline())
-            .await
-        {
-            tracing::debug!(%refusal, "a lost worker's tasks were not freed");
+            .read_here(|reader| view::workers_of_other_nodes(reader, node));
+        match read {
+            Ok(embedded) => {
+                let keys = embedded.into_iter();
+                let keys = keys.map(|(namespace, worker, ..)| WorkerKey { namespace, worker });
+                return keys.collect();
+            }
+            Err(refusal) => {
+                tracing::debug!(%refusal, "the embedded workers could not be read");
+                backoff.wait().await;
+            }
         }
     }
+}
+
+/// Frees the tasks of a worker, until that is done or the worker is back.
+async fn release(driver: &Driver, key: WorkerKey) {
+    let mut backoff = Backoff::default();
+    while !driver.hub.is_open(&key) {
+        match try_release(driver, &key).await {
+            Err(refusal) if refusal.may_succeed_later() => {
+                tracing::debug!(%refusal, "a lost worker's tasks are not freed yet");
+                backoff.wait().await;
+            }
+            // Most often it has registered anew or deregistered, and its leases went with that.
+            Err(refusal) => return tracing::debug!(%refusal, "a lost worker's tasks are not freed"),
+            Ok(()) => return,
+        }
+    }
+}
+
+async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
+    let WorkerKey { namespace, worker } = key;
+    let known = driver
+        .context
+        .gateway
+        .read_here(|reader| view::worker(reader, namespace, worker))?;
+    let Some(known) = known.filter(|known| known.activity.state == WorkerState::Healthy) else {
+        return Ok(());
+    };
+    // This node lives.
+    let Some(node) = known
+        .record
+        .node
+        .filter(|node| *node != driver.context.node)
+    else {
+        return Ok(());
+    };
+    let body = Body::ReleaseWorker(ReleaseWorker {
+        worker_id: worker.clone(),
+        incarnation: known.record.incarnation,
+    });
+    driver.submit(Command::new(namespace.clone(), body)).await?;
+    tracing::info!(node = node.0, %worker, "the tasks of a lost node were freed");
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! drivers run only while the node leads. They are woken by effects and by the next deadline, not
 //! by polling; what they act on is read from the tables, so a new leader finds all of it.
 
+mod backoff;
 mod checks;
 mod dispatch;
 mod health;
@@ -16,16 +17,13 @@ mod timers;
 pub(crate) use pump::start;
 
 use crate::context::Context;
+use crate::errors::Refusal;
+use crate::limits::OBLIGATION_DEADLINE;
 use crate::workers::Hub;
+use flotilla_engine::{Command, Reply};
 use signals::Signals;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
-
-/// How long one obligation's command may take before its driver looks at the state again.
-const COMMAND_DEADLINE: Duration = Duration::from_secs(10);
-/// How long a driver waits after a refusal that time alone can mend.
-const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// What every driver works with.
 #[derive(Clone)]
@@ -36,7 +34,9 @@ struct Driver {
 }
 
 impl Driver {
-    fn deadline() -> Instant {
-        Instant::now() + COMMAND_DEADLINE
+    /// Submits the command of one obligation.
+    async fn submit(&self, command: Command) -> Result<Reply, Refusal> {
+        let deadline = Instant::now() + OBLIGATION_DEADLINE;
+        self.context.gateway.submit(command, deadline).await
     }
 }

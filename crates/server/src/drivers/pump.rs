@@ -4,8 +4,8 @@ use super::Driver;
 use super::signals::Signals;
 use super::term;
 use crate::context::Context;
-use crate::workers::{Hub, ToWorker, WorkerKey};
-use flotilla_engine::{Assignment, Effect, view};
+use crate::workers::{Hub, Parcel, ToWorker, WorkerKey};
+use flotilla_engine::Effect;
 use flotilla_replica::{AppliedBatch, Notice};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -34,84 +34,79 @@ async fn pump(driver: &Driver) {
         };
         match notice {
             Some(Notice::Applied(batch)) => driver.take_in(&batch),
-            // What was assigned is unknown now: workers open their polls anew and say what they hold.
-            Some(Notice::Lost) => driver.hub.close_all(),
+            Some(Notice::Lost) => driver.lose_track(),
             None => break,
         }
     }
-    driver.hub.close_all();
+    driver.hub.end_term();
 }
 
 impl Driver {
+    /// What was assigned is unknown now: workers open their polls anew and say what they hold.
+    fn lose_track(&self) {
+        if self.hub.is_taking() {
+            self.hub.close_all();
+            self.signals.lose();
+        }
+    }
+
+    /// Only a leader has polls and drivers; on other nodes nobody would drain the hints.
     fn take_in(&self, batch: &AppliedBatch) {
-        self.hub.take_back(&batch.offers);
+        if !self.hub.is_taking() {
+            return;
+        }
+        let parcels = batch.effects.iter().filter_map(parcel).collect();
+        self.hub.settle(&batch.offers, parcels);
         for effect in &batch.effects {
             match effect {
                 Effect::WakeWorkers { namespace, action } => {
-                    self.hub.want((namespace.clone(), action.clone()));
-                }
-                Effect::DeliverTask {
-                    worker,
-                    poll,
-                    assignment,
-                } => {
-                    let namespace = assignment.namespace.clone();
-                    let key = WorkerKey {
-                        namespace,
-                        worker: worker.clone(),
-                    };
-                    self.deliver(&key, *poll, assignment);
-                }
-                Effect::RevokeTask {
-                    namespace,
-                    worker,
-                    token,
-                } => {
-                    let key = WorkerKey {
-                        namespace: namespace.clone(),
-                        worker: worker.clone(),
-                    };
-                    self.hub.send(&key, None, ToWorker::Revoked(*token));
-                }
-                Effect::DrainWorker { namespace, worker } => {
-                    let key = WorkerKey {
-                        namespace: namespace.clone(),
-                        worker: worker.clone(),
-                    };
-                    self.hub.send(&key, None, ToWorker::Draining);
+                    self.hub.task_waits(&(namespace.clone(), action.clone()));
                 }
                 Effect::ArmTimer { due_ms } => self.signals.arm(*due_ms),
                 Effect::CheckChildInput { parent, activation } => {
                     self.signals.check((*parent, *activation));
                 }
-                Effect::RunChanged { .. }
+                Effect::DeliverTask { .. }
+                | Effect::RevokeTask { .. }
+                | Effect::DrainWorker { .. }
+                | Effect::RunChanged { .. }
                 | Effect::ActionRunEnded { .. }
                 | Effect::ModulesChanged => {}
             }
         }
     }
+}
 
-    /// Hands a task to its poll. On other nodes than the one that made the offer there is no such
-    /// poll and no other one of the worker: nothing happens.
-    fn deliver(&self, key: &WorkerKey, poll: u64, assignment: &Assignment) {
-        if !self.hub.is_open(key) {
-            return;
+/// What an effect has for a worker.
+fn parcel(effect: &Effect) -> Option<Parcel> {
+    let (namespace, worker, poll, message) = match effect {
+        Effect::DeliverTask {
+            worker,
+            poll,
+            assignment,
+        } => {
+            let task = ToWorker::Task(assignment.clone());
+            (&assignment.namespace, worker, Some(*poll), task)
         }
-        let reference = assignment.input;
-        let input = self
-            .context
-            .gateway
-            .read_here(move |reader| view::payload(reader, reference));
-        match input {
-            Ok(input) => {
-                let task = ToWorker::Task(Box::new(assignment.clone()), input);
-                self.hub.send(key, Some(poll), task);
-            }
-            // The lease stands: the task is handed out again when the worker polls anew, or its
-            // lease ends.
-            Err(refusal) => {
-                tracing::warn!(task = %assignment.token.task_id(), %refusal, "a task was not delivered")
-            }
-        }
-    }
+        Effect::RevokeTask {
+            namespace,
+            worker,
+            token,
+        } => (namespace, worker, None, ToWorker::Revoked(*token)),
+        Effect::DrainWorker { namespace, worker } => (namespace, worker, None, ToWorker::Draining),
+        Effect::WakeWorkers { .. }
+        | Effect::ArmTimer { .. }
+        | Effect::CheckChildInput { .. }
+        | Effect::RunChanged { .. }
+        | Effect::ActionRunEnded { .. }
+        | Effect::ModulesChanged => return None,
+    };
+    Some(Parcel {
+        key: WorkerKey {
+            namespace: namespace.clone(),
+            worker: worker.clone(),
+        },
+        poll,
+        message,
+    })
 }

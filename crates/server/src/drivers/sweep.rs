@@ -2,28 +2,23 @@
 
 use super::Driver;
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::limits::REQUEST_BUCKET_MS;
+use flotilla_engine::limits::REQUEST_RETRY_MS;
 use flotilla_engine::{Body, Command, SweepRequests, view};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Sweeps whenever a bucket may have expired, in bounded pieces until none is left.
+/// Sweeps whenever ids may have expired, in bounded pieces until none is left.
 pub(super) async fn drive(driver: &Driver) {
     loop {
         while has_expired(driver) {
             let body = Body::SweepRequests(SweepRequests {});
             let command = Command::new(Namespace::default_namespace(), body);
-            if let Err(refusal) = driver
-                .context
-                .gateway
-                .submit(command, Driver::deadline())
-                .await
-            {
+            if let Err(refusal) = driver.submit(command).await {
                 tracing::debug!(%refusal, "old request ids were not swept");
                 break;
             }
         }
-        sleep(Duration::from_millis(REQUEST_BUCKET_MS / 4)).await;
+        sleep(Duration::from_millis(REQUEST_RETRY_MS / 4)).await;
     }
 }
 

@@ -1,12 +1,12 @@
 //! A leader's term: its first word, and the drivers that run while it lasts.
 
-use super::{Driver, RETRY_DELAY, checks, dispatch, health, sweep, timers};
+use super::backoff::Backoff;
+use super::{Driver, checks, dispatch, health, sweep, timers};
 use crate::errors::Refusal;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{BeginTerm, Body, Command};
 use flotilla_replica::Leadership;
 use tokio::sync::watch;
-use tokio::time::sleep;
 
 /// Leads whenever this node is the leader, until shutdown.
 pub(super) async fn lead_again_and_again(driver: Driver) {
@@ -19,12 +19,15 @@ pub(super) async fn lead_again_and_again(driver: Driver) {
         };
         let Some(term) = term else { return };
         tracing::info!(term, "this node leads");
+        // From here on hints are kept; what came before the drivers find in the state.
+        driver.signals.clear();
+        driver.hub.begin_term();
         tokio::select! {
-            () = lead(&driver) => {}
+            () = lead(&driver, term) => {}
             () = ended(&mut leadership, term) => tracing::info!(term, "this node leads no more"),
             () = shutdown.cancelled() => {}
         }
-        driver.hub.close_all();
+        driver.hub.end_term();
     }
 }
 
@@ -51,11 +54,31 @@ async fn ended(leadership: &mut watch::Receiver<Leadership>, term: u64) {
 /// Without its beginning the drivers would act without grace: leases that ran out while nobody led
 /// would be taken from workers that could not touch them. So it is tried until it is accepted, or
 /// the term is over.
-async fn lead(driver: &Driver) {
-    while let Err(refusal) = begin_term(driver).await {
-        tracing::warn!(%refusal, "the term could not be begun");
-        sleep(RETRY_DELAY).await;
+async fn lead(driver: &Driver, term: u64) {
+    let mut backoff = Backoff::default();
+    let mut is_told = false;
+    while let Err(refusal) = begin_term(driver, term).await {
+        // Told once: without a quorum this may go on for long.
+        if is_told {
+            tracing::debug!(%refusal, "the term is not begun yet");
+        } else {
+            tracing::warn!(%refusal, "the term is not begun yet");
+        }
+        is_told = true;
+        backoff.wait().await;
     }
+    loop {
+        tokio::select! {
+            () = drive(driver) => return,
+            () = driver.signals.lost() => {
+                tracing::warn!("this node fell behind itself: its drivers begin anew");
+            }
+        }
+    }
+}
+
+/// Runs the drivers. They rebuild what they know from the state.
+async fn drive(driver: &Driver) {
     tokio::join!(
         timers::drive(driver),
         dispatch::drive(driver),
@@ -65,13 +88,8 @@ async fn lead(driver: &Driver) {
     );
 }
 
-async fn begin_term(driver: &Driver) -> Result<(), Refusal> {
-    let body = Body::BeginTerm(BeginTerm {});
+async fn begin_term(driver: &Driver, term: u64) -> Result<(), Refusal> {
+    let body = Body::BeginTerm(BeginTerm { term });
     let command = Command::new(Namespace::default_namespace(), body);
-    driver
-        .context
-        .gateway
-        .submit(command, Driver::deadline())
-        .await
-        .map(drop)
+    driver.submit(command).await.map(drop)
 }

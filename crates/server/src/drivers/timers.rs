@@ -1,55 +1,67 @@
 //! Timers fall due.
 
-use super::{Driver, RETRY_DELAY};
+use super::Driver;
+use super::backoff::Backoff;
+use crate::errors::Refusal;
+use crate::limits::TIMERS_BATCH_MAX;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::tables::TimerKey;
-use flotilla_engine::view::{self, DueTimers};
+use flotilla_engine::view;
 use flotilla_engine::{Body, Command, FireTimer};
 use futures::future::join_all;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Timers of one kind that are fired together.
-const BATCH_TIMERS_MAX: usize = 256;
-
 /// Fires what is due, then sleeps until the next deadline or until an earlier timer is set.
 pub(super) async fn drive(driver: &Driver) {
+    let mut backoff = Backoff::default();
     loop {
-        driver.signals.look();
-        let now_ms = driver.context.gateway.replica().now_ms();
-        let due = driver
-            .context
-            .gateway
-            .read_here(move |reader| view::due_timers(reader, now_ms, BATCH_TIMERS_MAX));
-        let due = due.unwrap_or_else(|refusal| {
-            tracing::warn!(%refusal, "due timers could not be read");
-            DueTimers {
-                timers: Vec::new(),
-                next_due_ms: Some(now_ms + 1_000),
+        match look(driver).await {
+            Ok(()) => backoff.reset(),
+            Err(refusal) => {
+                // Most often the time of the log stands still, or has not come to where this node's
+                // clock is.
+                tracing::debug!(%refusal, "due timers were not fired");
+                backoff.wait().await;
             }
-        });
-        if due.timers.is_empty() {
-            sleep(driver, now_ms, due.next_due_ms).await;
-        } else if !fire_all(driver, due.timers).await {
-            tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 }
 
-/// Fires timers together: they travel in few entries. False when none was accepted, so that a
+/// Fires what is due, or sleeps until something may be. An error when nothing due could be fired.
+async fn look(driver: &Driver) -> Result<(), Refusal> {
+    driver.signals.look();
+    let now_ms = driver.context.gateway.replica().now_ms();
+    let due = driver
+        .context
+        .gateway
+        .read_here(|reader| view::due_timers(reader, now_ms, TIMERS_BATCH_MAX))?;
+    if due.timers.is_empty() {
+        sleep(driver, now_ms, due.next_due_ms).await;
+        return Ok(());
+    }
+    fire_all(driver, due.timers).await
+}
+
+/// Fires timers together: they travel in few entries. An error when none was accepted, so that a
 /// cluster whose time stands still is not flooded.
-async fn fire_all(driver: &Driver, timers: Vec<TimerKey>) -> bool {
+async fn fire_all(driver: &Driver, timers: Vec<TimerKey>) -> Result<(), Refusal> {
     let fired = timers.into_iter().map(|timer| {
         let body = Body::FireTimer(FireTimer { timer });
-        let command = Command::new(Namespace::default_namespace(), body);
-        driver.context.gateway.submit(command, Driver::deadline())
+        driver.submit(Command::new(Namespace::default_namespace(), body))
     });
-    let results = join_all(fired).await;
-    for refusal in results.iter().filter_map(|result| result.as_ref().err()) {
-        // Most often the timer was taken back, or is due by this node's clock but not by the log's.
-        tracing::debug!(%refusal, "a timer was not fired");
+    let mut refused = None;
+    let mut is_any_fired = false;
+    for result in join_all(fired).await {
+        match result {
+            Ok(_) => is_any_fired = true,
+            Err(refusal) => refused = Some(refusal),
+        }
     }
-    results.iter().any(Result::is_ok)
+    match refused {
+        Some(refusal) if !is_any_fired => Err(refusal),
+        _ => Ok(()),
+    }
 }
 
 /// Sleeps until `until_ms`, or until an earlier timer is set; without a deadline only the latter.

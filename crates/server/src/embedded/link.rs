@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
+use v1::server_message::Message as Heard;
 use v1::worker_message::Message;
 use v1::worker_service_client::WorkerServiceClient;
 
@@ -17,8 +18,10 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// An open stream: free slots go in, tasks come out. Reports go their own way, as commands.
 pub(super) struct Link {
     outgoing: Outgoing,
-    pub(super) incoming: Streaming<v1::ServerMessage>,
+    incoming: Streaming<v1::ServerMessage>,
     tasks_received: u64,
+    /// What was offered last: a running total, as [`v1::WorkerSlots`] wants it.
+    tasks_total_max: u64,
 }
 
 /// The sending side, which numbers its messages.
@@ -57,19 +60,35 @@ impl Link {
             outgoing,
             incoming,
             tasks_received: 0,
+            tasks_total_max: 0,
         })
     }
 
-    /// Says how many tasks the worker would take now.
-    pub(super) async fn offer(&mut self, free: usize) -> Result<(), Status> {
-        let tasks_total_max = self.tasks_received + free as u64;
-        let slots = Message::Slots(v1::WorkerSlots { tasks_total_max });
-        self.outgoing.say(slots).await
+    /// The leader's next message; `None` when it ended the stream. Loses nothing when it is dropped
+    /// before it is ready.
+    pub(super) async fn next(&mut self) -> Result<Option<Heard>, Status> {
+        loop {
+            let Some(message) = self.incoming.message().await? else {
+                return Ok(None);
+            };
+            if let Some(Heard::Task(_)) = message.message {
+                self.tasks_received += 1;
+            }
+            if message.message.is_some() {
+                return Ok(message.message);
+            }
+        }
     }
 
-    /// Counts a task that came on this stream.
-    pub(super) fn count_task(&mut self) {
-        self.tasks_received += 1;
+    /// Says how many tasks the worker would take now, unless it has said so before.
+    pub(super) async fn offer(&mut self, free: usize) -> Result<(), Status> {
+        let tasks_total_max = self.tasks_received + free as u64;
+        if tasks_total_max == self.tasks_total_max {
+            return Ok(());
+        }
+        self.tasks_total_max = tasks_total_max;
+        let slots = Message::Slots(v1::WorkerSlots { tasks_total_max });
+        self.outgoing.say(slots).await
     }
 
     /// Says that the worker lives.

@@ -2,10 +2,17 @@
 //!
 //! Each node is one worker in each namespace that has WASM actions. It polls the leader on the same
 //! stream that outside workers use, so nothing in the engine knows that it is special, but that its
-//! leases are freed at once when its node dies.
+//! leases are freed at once when its node dies. The workers of a node share its slots.
 
+mod crew;
+mod job;
+mod lease;
 mod link;
+mod program;
+mod registration;
 mod runner;
+mod slots;
+mod verdict;
 mod worker;
 
 use crate::context::Context;
@@ -15,32 +22,64 @@ use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{ActionKind, Actions, encode_prefix, visit};
 use flotilla_replica::{Notice, Subscription};
 use runner::Runner;
+use slots::Slots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
+
+/// How long to wait before a read of the actions that failed is made again.
+const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
+/// How long a command of an embedded worker may take before it is sent again.
+const COMMAND_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The WASM actions of one namespace.
 type Actionset = BTreeSet<ActionName>;
+
+/// What the workers of all namespaces of a node share.
+#[derive(Clone)]
+struct Shared {
+    context: Arc<Context>,
+    runner: Arc<Runner>,
+    slots: Arc<Slots>,
+}
 
 /// Starts the embedded workers. Ends with `context.shutdown`.
 pub(crate) fn start(context: Arc<Context>) -> JoinHandle<()> {
     tokio::spawn(async move {
         match Runner::new(context.clone()) {
-            Ok(runner) => supervise(context, Arc::new(runner)).await,
+            Ok(runner) => {
+                let (runner, slots) = (Arc::new(runner), Slots::of_machine());
+                supervise(Shared {
+                    context,
+                    runner,
+                    slots,
+                })
+                .await;
+            }
             Err(error) => tracing::error!(%error, "WASM actions cannot run on this node"),
         }
     })
 }
 
 /// Keeps one worker for each namespace that has WASM actions.
-async fn supervise(context: Arc<Context>, runner: Arc<Runner>) {
-    let mut subscription = context.gateway.replica().subscribe();
+async fn supervise(shared: Shared) {
+    let gateway = &shared.context.gateway;
+    let shutdown = &shared.context.shutdown;
+    let mut subscription = gateway.replica().subscribe();
     let mut workers: BTreeMap<Namespace, watch::Sender<Actionset>> = BTreeMap::new();
     let mut tasks = JoinSet::new();
     loop {
-        let found = context.gateway.read_here(wasm_actions).unwrap_or_default();
+        // A node that has just started cannot read yet.
+        let Ok(found) = gateway.read_here(wasm_actions) else {
+            tokio::select! {
+                () = sleep(READ_AGAIN_DELAY) => continue,
+                () = shutdown.cancelled() => break,
+            }
+        };
         for (namespace, worker) in &workers {
             let actions = found.get(namespace).cloned().unwrap_or_default();
             worker.send_if_modified(|known| {
@@ -52,18 +91,13 @@ async fn supervise(context: Arc<Context>, runner: Arc<Runner>) {
         for (namespace, actions) in found {
             workers.entry(namespace.clone()).or_insert_with(|| {
                 let (sender, receiver) = watch::channel(actions);
-                tasks.spawn(worker::run(
-                    context.clone(),
-                    runner.clone(),
-                    namespace,
-                    receiver,
-                ));
+                tasks.spawn(worker::run(shared.clone(), namespace, receiver));
                 sender
             });
         }
         tokio::select! {
             is_open = modules_changed(&mut subscription) => if !is_open { break },
-            () = context.shutdown.cancelled() => break,
+            () = shutdown.cancelled() => break,
         }
     }
     drop(workers);

@@ -1,42 +1,37 @@
 //! One node's worker in one namespace.
 
-use super::Actionset;
+use super::crew::{Crew, Ended};
+use super::job::Job;
 use super::link::Link;
-use super::runner::{Runner, concurrency};
-use crate::context::Context;
+use super::registration::Registration;
+use super::slots::Share;
+use super::{Actionset, Shared};
 use crate::errors::Refusal;
 use flotilla_api::v1;
-use flotilla_engine::ids::{Namespace, WorkerId};
-use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
-use flotilla_engine::{Body, Command, RegisterWorker, TaskToken};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use flotilla_engine::TaskToken;
+use flotilla_engine::ids::Namespace;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use v1::server_message::Message;
 
-/// How long a command of the worker may take before it is sent again.
-const COMMAND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the worker waits before it opens its stream again.
 const REOPEN_DELAY: Duration = Duration::from_millis(200);
 /// How often it says that it lives (A20).
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What the worker has in hand: tasks that run, and reports that are under way.
+/// One node's worker in one namespace.
 struct Worker {
-    context: Arc<Context>,
-    runner: Arc<Runner>,
+    shared: Shared,
     namespace: Namespace,
-    id: WorkerId,
-    incarnation: u64,
-    held: BTreeSet<TaskToken>,
-    running: JoinSet<TaskToken>,
+    registration: Registration,
+    crew: Crew,
+    /// As the leader last said (A21).
+    is_draining: bool,
 }
 
 /// Why a stream ended.
-enum Ended {
+enum StreamEnd {
     /// The worker's actions changed, or the stream broke: open it again.
     Again,
     /// The node stops.
@@ -45,148 +40,142 @@ enum Ended {
 
 /// Works until the node stops or the namespace's supervisor is gone.
 pub(super) async fn run(
-    context: Arc<Context>,
-    runner: Arc<Runner>,
+    shared: Shared,
     namespace: Namespace,
     mut actions: watch::Receiver<Actionset>,
 ) {
-    let id = format!("flo-node-{}", context.node.0);
-    let id = WorkerId::new(id).expect("a short text of letters, digits and dashes");
+    let shutdown = shared.context.shutdown.clone();
+    let registration = Registration::new(&shared, namespace.clone());
     let mut worker = Worker {
-        context,
-        runner,
+        shared,
         namespace,
-        id,
-        incarnation: rand::random(),
-        held: BTreeSet::new(),
-        running: JoinSet::new(),
+        registration,
+        crew: Crew::default(),
+        is_draining: false,
     };
     loop {
-        let known = actions.borrow_and_update().clone();
-        match worker.work(&known, &mut actions).await {
-            Ok(Ended::Stopped) => return,
-            Ok(Ended::Again) => {}
+        match worker.work(&mut actions).await {
+            Ok(StreamEnd::Stopped) => return,
+            Ok(StreamEnd::Again) => {}
             Err(refusal) => tracing::debug!(%refusal, "the embedded worker has no stream"),
         }
         tokio::select! {
             () = sleep(REOPEN_DELAY) => {}
-            () = worker.context.shutdown.cancelled() => return,
+            () = shutdown.cancelled() => return,
         }
     }
 }
 
 impl Worker {
-    /// Registers, opens a stream and serves it to its end.
+    /// Registers if need be, opens a stream and serves it to its end.
     async fn work(
         &mut self,
-        known: &Actionset,
         actions: &mut watch::Receiver<Actionset>,
-    ) -> Result<Ended, Refusal> {
-        self.register(known).await?;
+    ) -> Result<StreamEnd, Refusal> {
+        let known = actions.borrow_and_update().clone();
+        self.registration.renew(&known).await?;
         let hello = v1::WorkerHello {
             namespace: self.namespace.to_string(),
-            worker_id: self.id.to_string(),
-            incarnation: self.incarnation,
+            worker_id: self.registration.worker_id.to_string(),
+            incarnation: self.registration.incarnation,
             actions: known.iter().map(ToString::to_string).collect(),
-            held_task_tokens: self.held.iter().map(ToString::to_string).collect(),
+            held_task_tokens: self.crew.tokens().map(ToString::to_string).collect(),
         };
-        let link = Link::open(&self.context, hello).await;
+        let link = Link::open(&self.shared.context, hello).await;
         let mut link = link.map_err(|status| Refusal::unavailable(status.message()))?;
+        let mut share = self.shared.slots.share();
         let mut heartbeat = interval(HEARTBEAT_INTERVAL);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut has_news = true;
+        let shutdown = self.shared.context.shutdown.clone();
         loop {
-            if has_news
-                && link
-                    .offer(concurrency().saturating_sub(self.held.len()))
-                    .await
-                    .is_err()
-            {
-                return Ok(Ended::Again);
+            if link.offer(self.offer(&mut share)).await.is_err() {
+                return Ok(StreamEnd::Again);
             }
-            has_news = false;
             tokio::select! {
-                heard = link.incoming.message() => match heard {
-                    Ok(Some(v1::ServerMessage { message: Some(Message::Task(task)) })) => {
-                        link.count_task();
-                        self.begin(task);
-                        has_news = true;
+                heard = link.next() => match heard {
+                    Ok(Some(message)) => if let Some(end) = self.hear(message, &share) {
+                        return Ok(end);
+                    },
+                    Ok(None) => return Ok(StreamEnd::Again),
+                    Err(status) => {
+                        self.registration.heed(&status);
+                        return Ok(StreamEnd::Again);
                     }
-                    Ok(Some(_)) => {}
-                    Ok(None) | Err(_) => return Ok(Ended::Again),
                 },
-                Some(ended) = self.running.join_next() => {
-                    if let Ok(token) = ended {
-                        self.held.remove(&token);
-                    }
-                    has_news = true;
-                }
-                _ = heartbeat.tick() => if link.beat(self.held.len()).await.is_err() {
-                    return Ok(Ended::Again);
+                ended = self.crew.next() => self.settle(ended),
+                () = share.changed() => {}
+                _ = heartbeat.tick() => if link.beat(self.crew.len()).await.is_err() {
+                    return Ok(StreamEnd::Again);
                 },
                 changed = actions.changed() => return Ok(match changed {
-                    Ok(()) => Ended::Again,
-                    Err(_) => Ended::Stopped,
+                    Ok(()) => StreamEnd::Again,
+                    Err(_) => StreamEnd::Stopped,
                 }),
-                () = self.context.shutdown.cancelled() => return Ok(Ended::Stopped),
+                () = shutdown.cancelled() => return Ok(StreamEnd::Stopped),
             }
         }
     }
 
-    async fn register(&self, known: &Actionset) -> Result<(), Refusal> {
-        let process = |name: &flotilla_engine::ids::ActionName| Process {
-            name: name.to_string(),
-            kind: ProcessKind::Action,
-        };
-        let body = Body::RegisterWorker(Box::new(RegisterWorker {
-            worker_id: self.id.clone(),
-            incarnation: self.incarnation,
-            kind: WorkerKind::Action,
-            max_concurrency: u32::try_from(concurrency()).unwrap_or(u32::MAX),
-            processes: known.iter().map(process).collect(),
-            labels: BTreeMap::new(),
-            metadata: None,
-            machine_id: None,
-            node: Some(self.context.node),
-        }));
-        let command = Command::new(self.namespace.clone(), body);
-        let deadline = Instant::now() + COMMAND_DEADLINE;
-        self.context
-            .gateway
-            .submit(command, deadline)
-            .await
-            .map(drop)
+    /// How many tasks the worker would take now. Reports that are not answered yet take no slot, but
+    /// must not pile up either.
+    fn offer(&self, share: &mut Share) -> usize {
+        if self.is_draining {
+            return 0;
+        }
+        let in_hand_max = 2 * self.shared.slots.total();
+        share
+            .offer()
+            .min(in_hand_max.saturating_sub(self.crew.len()))
     }
 
-    /// Runs a task, unless it came twice.
-    fn begin(&mut self, task: v1::TaskAssignment) {
+    fn hear(&mut self, message: Message, share: &Share) -> Option<StreamEnd> {
+        match message {
+            Message::Task(task) => self.begin(task, share),
+            Message::HelloOk(hello_ok) => {
+                self.is_draining = hello_ok.status() == v1::WorkerStatus::Draining;
+            }
+            Message::Draining(v1::Draining {}) => self.is_draining = true,
+            Message::Cancelled(cancelled) => {
+                if let Ok(token) = cancelled.task_token.parse() {
+                    self.crew.give_up(&token);
+                }
+            }
+            // The answer to a heartbeat: nothing else is said on the stream.
+            Message::Result(result) => {
+                let error = result.result.and_then(|result| result.error);
+                if error.is_some_and(|error| self.registration.heed_reason(&error.reason)) {
+                    return Some(StreamEnd::Again);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes a task in hand, unless it came before.
+    fn begin(&mut self, task: v1::TaskAssignment, share: &Share) {
         let Ok(token) = task.task_token.parse::<TaskToken>() else {
             return;
         };
-        if !self.held.insert(token) {
+        if self.crew.knows(&token) {
             return;
         }
-        let (context, runner) = (self.context.clone(), self.runner.clone());
-        let namespace = self.namespace.clone();
-        self.running.spawn(async move {
-            let body = runner.run(&namespace, (token, task)).await;
-            report(&context, Command::new(namespace, body)).await;
-            token
-        });
+        let job = self.job(token).run(task, share.take());
+        self.crew.start(token, job);
     }
-}
 
-/// Reports until the cluster has answered: the token makes that safe (design rule 9).
-async fn report(context: &Context, command: Command) {
-    loop {
-        let deadline = Instant::now() + COMMAND_DEADLINE;
-        match context.gateway.submit(command.clone(), deadline).await {
-            Ok(_) => return,
-            Err(refusal) if refusal.may_succeed_later() => sleep(REOPEN_DELAY).await,
-            Err(refusal) => {
-                tracing::info!(%refusal, "a report of an embedded worker came too late");
-                return;
-            }
+    /// A task is over, unless its job panicked: then it is still to be reported.
+    fn settle(&mut self, Ended { token, panic }: Ended) {
+        if let Some(panic) = panic {
+            let job = self.job(token).fail(panic);
+            self.crew.start(token, job);
+        }
+    }
+
+    fn job(&self, token: TaskToken) -> Job {
+        Job {
+            shared: self.shared.clone(),
+            namespace: self.namespace.clone(),
+            token,
         }
     }
 }

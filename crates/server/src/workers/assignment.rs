@@ -1,10 +1,23 @@
 //! Tasks on the wire.
 
-use super::poll::ToWorker;
+use crate::context::Context;
+use crate::errors::Refusal;
 use flotilla_api::v1;
-use flotilla_engine::Assignment;
 use flotilla_engine::json::Json;
+use flotilla_engine::{Assignment, TaskToken, view};
 use v1::server_message::Message;
+
+/// A task that is on its way to a worker, with its input.
+pub(super) fn read(
+    context: &Context,
+    assignment: Assignment,
+) -> Result<v1::TaskAssignment, Refusal> {
+    let reference = assignment.input;
+    let input = context
+        .gateway
+        .read_here(move |reader| view::payload(reader, reference))?;
+    Ok(to_wire(assignment, input))
+}
 
 /// The wire form of a task.
 pub(super) fn to_wire(assignment: Assignment, input: Json) -> v1::TaskAssignment {
@@ -24,17 +37,10 @@ pub(super) fn to_wire(assignment: Assignment, input: Json) -> v1::TaskAssignment
     }
 }
 
-/// The stream's form of what a poll delivers.
-pub(super) fn message(message: ToWorker) -> v1::ServerMessage {
-    let message = match message {
-        ToWorker::Task(assignment, input) => Message::Task(to_wire(*assignment, input)),
-        ToWorker::Revoked(token) => Message::Cancelled(v1::TaskCancelled {
-            task_token: token.to_string(),
-            reason: "the run was cancelled or the lease was lost".to_owned(),
-        }),
-        ToWorker::Draining => Message::Draining(v1::Draining {}),
-    };
-    v1::ServerMessage {
-        message: Some(message),
-    }
+/// Tells a worker to give a task up.
+pub(super) fn cancelled(token: TaskToken) -> Message {
+    Message::Cancelled(v1::TaskCancelled {
+        task_token: token.to_string(),
+        reason: "the run was cancelled or the lease was lost".to_owned(),
+    })
 }

@@ -3,17 +3,25 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::limits::{AWAIT_BYTES_MAX, LEADER_CONNECT_DEADLINE};
 use flotilla_api::v1;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Status;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use v1::worker_service_client::WorkerServiceClient;
 
-/// Longer than this a node takes to connect to another one only when that one is gone.
-const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// The metadata of a call that another node has passed on. It is not passed on again: nodes that
+/// disagree on who leads would send it to each other for ever.
+const FORWARDED: &str = "flo-forwarded";
+
+/// Whether another node has passed the call on.
+pub(super) fn is_forwarded(metadata: &MetadataMap) -> bool {
+    metadata.contains_key(FORWARDED)
+}
 
 /// Channels to the nodes that led, by client address. Few: one for each member.
 #[derive(Default)]
@@ -36,10 +44,12 @@ impl Leaders {
         let channel = self.channel(&leader.client_address)?;
         let mut request = tonic::Request::new(asked);
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
-        WorkerServiceClient::new(channel)
-            .r#await(request)
-            .await
-            .map(tonic::Response::into_inner)
+        let mark = MetadataValue::from_static("1");
+        request.metadata_mut().insert(FORWARDED, mark);
+        let mut leader =
+            WorkerServiceClient::new(channel).max_decoding_message_size(AWAIT_BYTES_MAX);
+        let answered = leader.r#await(request).await;
+        answered.map(tonic::Response::into_inner).map_err(told_on)
     }
 
     fn channel(&self, address: &str) -> Result<Channel, Status> {
@@ -50,10 +60,21 @@ impl Leaders {
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .map_err(|_| Status::from(Refusal::not_leader()))?;
         let channel = endpoint
-            .connect_timeout(CONNECT_DEADLINE)
+            .connect_timeout(LEADER_CONNECT_DEADLINE)
             .tcp_nodelay(true)
             .connect_lazy();
         channels.insert(address.to_owned(), channel.clone());
         Ok(channel)
+    }
+}
+
+/// The leader's refusal as it is; where only the way to the leader failed, one of this node's.
+fn told_on(status: Status) -> Status {
+    match status.source() {
+        None => status,
+        Some(_) => {
+            let message = "expected the leader to answer, but the way to it failed";
+            Refusal::unavailable(message).into()
+        }
     }
 }

@@ -5,229 +5,189 @@
 //! All of it is memory of one leader's term: when it is lost, workers open their polls anew and name
 //! the tasks that they hold, and the rest is handed out again from the state (A4).
 
-use super::poll::{Poll, PollClosed, QUEUE_MESSAGES_MAX, Request, ToWorker, WorkerKey};
+use super::channel::{Bounds, Receiver, channel};
+use super::demand::Looked;
+use super::poll::{ActionKey, PollClosed, Request, ToWorker, WorkerKey};
+use super::polls::{Parcel, Polls};
+use crate::limits::{POLL_BYTES_MAX, POLL_MESSAGES_MAX};
 use flotilla_engine::Offer;
-use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use flotilla_replica::OfferSource;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, mpsc};
-
-/// An action of a namespace.
-pub(crate) type ActionKey = (Namespace, ActionName);
-
-/// Closes a poll when it is dropped, however its caller ends.
-pub(crate) struct PollGuard<'h> {
-    hub: &'h Hub,
-    number: u64,
-}
-
-impl Drop for PollGuard<'_> {
-    fn drop(&mut self) {
-        self.hub.close(self.number);
-    }
-}
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 /// The open polls of this node.
 #[derive(Default)]
 pub(crate) struct Hub {
     // A std mutex: it is never held across an await, and offers are taken from a thread.
     polls: Mutex<Polls>,
-    /// Rung when some action may have both a free slot and a ready task.
-    wanted: Notify,
-    /// Rung when a worker's poll ends and no other one has taken its place.
+    /// Rung when polls may be opened.
+    taking: Notify,
+    /// Rung when a look at some action is due.
+    due: Notify,
+    /// Rung when an embedded worker is left without a poll.
     departed: Notify,
 }
 
-struct Polls {
-    open: BTreeMap<u64, Poll>,
-    by_worker: BTreeMap<WorkerKey, u64>,
-    /// Begins at random: entries of another leader, or of this node's last process, are applied here
-    /// too, and what they say of their polls must not be taken for ours.
-    last_number: u64,
-    /// Where the next offers begin, so that every poll gets its turn.
-    next_offered: u64,
-    /// Actions to look at.
-    dirty: BTreeSet<ActionKey>,
-    departures: BTreeSet<WorkerKey>,
-}
-
-impl Default for Polls {
-    fn default() -> Self {
-        Self {
-            open: BTreeMap::new(),
-            by_worker: BTreeMap::new(),
-            last_number: rand::random::<u64>() / 2,
-            next_offered: 0,
-            dirty: BTreeSet::new(),
-            departures: BTreeSet::new(),
-        }
-    }
+/// An open poll; dropping it closes it, however its user ends. Tasks that are still under way to it
+/// stay leased, and are handed out again when the worker polls anew.
+pub(super) struct OpenPoll {
+    hub: Arc<Hub>,
+    number: u64,
+    messages: Receiver<ToWorker>,
 }
 
 impl OfferSource for Hub {
-    fn take(&self) -> Vec<Offer> {
-        let mut polls = self.lock();
-        let start = polls.next_offered;
-        let mut offers = Vec::new();
-        let Polls { open, .. } = &mut *polls;
-        let numbers: Vec<u64> = open
-            .range(start..)
-            .chain(open.range(..start))
-            .map(|(number, _)| *number)
-            .collect();
-        for number in numbers {
-            if offers.len() == ENTRY_OFFERS_MAX {
-                polls.next_offered = number;
-                break;
-            }
-            offers.extend(
-                polls
-                    .open
-                    .get_mut(&number)
-                    .and_then(|poll| poll.offer(number)),
-            );
-        }
-        offers
+    fn take(&self, bytes_max: usize) -> Vec<Offer> {
+        self.lock().offer(bytes_max)
     }
 }
 
 impl Hub {
-    /// Opens a poll; an older one of the same worker is closed.
-    pub(crate) fn open(&self, request: Request) -> (u64, mpsc::Receiver<ToWorker>) {
-        let (sender, receiver) = mpsc::channel(QUEUE_MESSAGES_MAX);
-        let mut polls = self.lock();
-        polls.last_number += 1;
-        let number = polls.last_number;
-        polls.departures.remove(&request.key);
-        if let Some(older) = polls.by_worker.insert(request.key.clone(), number) {
-            polls.open.remove(&older);
-        }
-        polls.open.insert(number, Poll::new(request, sender));
-        (number, receiver)
+    /// This node leads: polls may be opened.
+    pub(crate) fn begin_term(&self) {
+        self.lock().begin_term();
+        self.taking.notify_waiters();
     }
 
-    /// Closes the poll when the guard is dropped.
-    pub(crate) fn guard(&self, number: u64) -> PollGuard<'_> {
-        PollGuard { hub: self, number }
+    /// This node leads no more: every poll is closed, and none is opened.
+    pub(crate) fn end_term(&self) {
+        self.lock().end_term();
     }
 
-    /// Closes a poll. Tasks that are still under way to it stay leased, and are handed out again
-    /// when the worker polls anew.
-    pub(crate) fn close(&self, number: u64) {
-        let mut polls = self.lock();
-        let Some(poll) = polls.open.remove(&number) else {
-            return;
-        };
-        let key = poll.key().clone();
-        if polls.by_worker.get(&key) == Some(&number) {
-            polls.by_worker.remove(&key);
-            polls.departures.insert(key);
-            self.departed.notify_one();
+    /// Whether polls may be opened.
+    pub(crate) fn is_taking(&self) -> bool {
+        self.lock().is_taking()
+    }
+
+    /// Waits until polls may be opened.
+    pub(super) async fn taking(&self) {
+        loop {
+            let taking = self.taking.notified();
+            if self.is_taking() {
+                return;
+            }
+            taking.await;
         }
     }
 
-    /// Closes every poll: this node no longer leads, or it lost track of what was assigned.
+    /// Closes every poll: what was assigned to them is not known any more.
     pub(crate) fn close_all(&self) {
-        let mut polls = self.lock();
-        polls.open.clear();
-        polls.by_worker.clear();
-        polls.dirty.clear();
-        polls.departures.clear();
+        self.lock().close_all();
+        self.departed.notify_one();
     }
 
-    /// Sets how many tasks the poll takes in all.
+    /// Opens a poll; an older one of the same worker is closed.
     ///
     /// # Errors
-    /// [`PollClosed`] when it is not open any more.
-    pub(crate) fn set_total(&self, number: u64, tasks_total_max: u64) -> Result<(), PollClosed> {
-        let mut polls = self.lock();
-        let poll = polls.open.get_mut(&number).ok_or(PollClosed)?;
-        if poll.set_total(tasks_total_max) {
-            let keys = action_keys(poll);
-            polls.dirty.extend(keys);
-            self.wanted.notify_one();
-        }
-        Ok(())
+    /// [`PollClosed`] when this node does not lead.
+    pub(super) fn open(self: &Arc<Self>, request: Request) -> Result<OpenPoll, PollClosed> {
+        let (sender, messages) = channel(Bounds {
+            messages_max: POLL_MESSAGES_MAX,
+            bytes_max: POLL_BYTES_MAX,
+        });
+        let number = self.lock().open(request, sender)?;
+        Ok(OpenPoll {
+            hub: Arc::clone(self),
+            number,
+            messages,
+        })
     }
 
-    /// An entry was applied: the slots that it offered are free again, but for those that the
-    /// deliveries which follow take.
-    pub(crate) fn take_back(&self, offers: &[(u64, u32)]) {
-        let mut polls = self.lock();
-        let mut keys = Vec::new();
-        for (number, slots) in offers {
-            if let Some(poll) = polls.open.get_mut(number) {
-                poll.take_back(*slots);
-                keys.extend(action_keys(poll));
-            }
-        }
-        if !keys.is_empty() {
-            polls.dirty.extend(keys);
-            self.wanted.notify_one();
-        }
-    }
-
-    /// Sends to the poll `number`, or to the poll that has taken its place: a task that was under
-    /// way to the older one arrives all the same.
-    pub(crate) fn send(&self, key: &WorkerKey, number: Option<u64>, message: ToWorker) {
-        let mut polls = self.lock();
-        let open = number.filter(|number| polls.open.contains_key(number));
-        let Some(number) = open.or_else(|| polls.by_worker.get(key).copied()) else {
-            return;
+    /// An entry was applied: slots that it offered and did not use are free again, and what it has
+    /// for workers is sent.
+    pub(crate) fn settle(&self, offers: &[(u64, u32)], parcels: Vec<Parcel>) {
+        let addressed = {
+            let mut polls = self.lock();
+            let addressed = polls.settle(offers, parcels);
+            self.ring_if_due(&polls);
+            addressed
         };
-        let Some(poll) = polls.open.get_mut(&number) else {
-            return;
-        };
-        if poll.send(message).is_err() {
-            drop(polls);
-            self.close(number);
+        for parcel in addressed {
+            let number = parcel.number;
+            if parcel.send().is_err() {
+                self.close(number);
+            }
         }
     }
 
-    /// Marks an action as one that has a ready task.
-    pub(crate) fn want(&self, key: ActionKey) {
+    /// A task of the action waits that no offer was there for.
+    pub(crate) fn task_waits(&self, key: &ActionKey) {
         let mut polls = self.lock();
-        if polls.open.values().any(|poll| poll.takes(&key.0, &key.1)) {
-            polls.dirty.insert(key);
-            self.wanted.notify_one();
+        polls.task_waits(key);
+        self.ring_if_due(&polls);
+    }
+
+    /// Waits for actions that may have a waiting task and a free slot for it. For each of them,
+    /// [`Hub::looked`] is to be called.
+    pub(crate) async fn due(&self) -> Vec<ActionKey> {
+        loop {
+            let due = self.lock().take_due();
+            if !due.is_empty() {
+                return due;
+            }
+            self.due.notified().await;
         }
     }
 
-    /// Waits for actions that some poll takes and that may have a ready task.
-    pub(crate) async fn wanted(&self) -> BTreeSet<ActionKey> {
-        loop {
-            let dirty = std::mem::take(&mut self.lock().dirty);
-            if !dirty.is_empty() {
-                return dirty;
-            }
-            self.wanted.notified().await;
-        }
+    /// The labels of the polls that have a free slot for the action.
+    pub(crate) fn free_labels(&self, key: &ActionKey) -> BTreeSet<BTreeMap<String, String>> {
+        self.lock().free_labels(key)
     }
 
-    /// Whether some poll has a free slot for the action.
-    pub(crate) fn has_slot(&self, (namespace, action): &ActionKey) -> bool {
-        self.lock()
-            .open
-            .values()
-            .any(|poll| poll.takes(namespace, action))
+    /// Books what a look at an action brought.
+    pub(crate) fn looked(&self, key: &ActionKey, looked: Looked) {
+        let mut polls = self.lock();
+        polls.looked(key, looked);
+        self.ring_if_due(&polls);
     }
 
-    /// Waits until some worker's poll has ended without another in its place.
-    pub(crate) async fn departed(&self) -> BTreeSet<WorkerKey> {
+    /// Whoever looked at actions is gone: looks begin anew.
+    pub(crate) fn forget_looks(&self) {
+        let mut polls = self.lock();
+        polls.forget_looks();
+        self.ring_if_due(&polls);
+    }
+
+    /// Books embedded workers, which should have a poll; those that have none count as gone since
+    /// `since`.
+    pub(crate) fn expect(&self, workers: impl IntoIterator<Item = WorkerKey>, since: Instant) {
+        self.lock().note_absent(workers, since);
+        self.departed.notify_one();
+    }
+
+    /// Waits for embedded workers that have been without a poll for `absence`, each since it last
+    /// had one.
+    pub(crate) async fn absent(&self, absence: Duration) -> Vec<WorkerKey> {
         loop {
-            let departures = std::mem::take(&mut self.lock().departures);
-            if !departures.is_empty() {
-                return departures;
+            let next = match self.lock().take_absent(absence) {
+                Ok(absent) => return absent,
+                Err(next) => next,
+            };
+            tokio::select! {
+                () = self.departed.notified() => {}
+                () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
             }
-            self.departed.notified().await;
         }
     }
 
     /// Whether the worker has an open poll.
     pub(crate) fn is_open(&self, key: &WorkerKey) -> bool {
-        self.lock().by_worker.contains_key(key)
+        self.lock().is_open(key)
+    }
+
+    fn close(&self, number: u64) {
+        if self.lock().close(number) {
+            self.departed.notify_one();
+        }
+    }
+
+    fn ring_if_due(&self, polls: &Polls) {
+        if polls.is_any_due() {
+            self.due.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Polls> {
@@ -237,71 +197,281 @@ impl Hub {
     }
 }
 
-fn action_keys(poll: &Poll) -> Vec<ActionKey> {
-    let namespace = &poll.key().namespace;
-    poll.actions()
-        .iter()
-        .map(|action| (namespace.clone(), action.clone()))
-        .collect()
+impl OpenPoll {
+    /// The next message; `None` once the poll is closed.
+    pub(super) async fn next(&mut self) -> Option<ToWorker> {
+        self.messages.recv().await
+    }
+
+    /// The next message, if there is one already.
+    pub(super) fn next_ready(&mut self) -> Option<ToWorker> {
+        self.messages.try_recv()
+    }
+
+    /// Sets how many tasks the worker takes in all.
+    ///
+    /// # Errors
+    /// [`PollClosed`] when the poll is not open any more.
+    pub(super) fn set_total(&self, tasks_total_max: u64) -> Result<(), PollClosed> {
+        let mut polls = self.hub.lock();
+        polls.set_total(self.number, tasks_total_max)?;
+        self.hub.ring_if_due(&polls);
+        Ok(())
+    }
+
+    /// Whether the worker drains, as far as was heard.
+    pub(super) fn is_draining(&self) -> bool {
+        self.hub.lock().is_draining(self.number)
+    }
+
+    /// Sets whether the worker drains: it then gets no tasks (A21).
+    pub(super) fn set_draining(&self, is_draining: bool) {
+        let mut polls = self.hub.lock();
+        polls.set_draining(self.number, is_draining);
+        self.hub.ring_if_due(&polls);
+    }
+
+    /// The worker gets a task that did not come with an entry.
+    pub(super) fn count_task(&self) {
+        self.hub.lock().count_task(self.number);
+    }
+
+    /// A task that came with an entry does not get to the worker.
+    pub(super) fn discount_task(&self) {
+        let mut polls = self.hub.lock();
+        polls.discount_task(self.number);
+        self.hub.ring_if_due(&polls);
+    }
+}
+
+impl Drop for OpenPoll {
+    fn drop(&mut self) {
+        self.hub.close(self.number);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::ids::WorkerId;
+    use crate::workers::poll::testing::task;
+    use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
+    use futures::FutureExt;
 
-    fn request(worker: &str) -> Request {
-        Request {
-            key: WorkerKey {
-                namespace: Namespace::default_namespace(),
-                worker: WorkerId::new(worker).unwrap(),
-            },
-            actions: vec![ActionName::new("charge").unwrap()],
-            labels: BTreeMap::new(),
+    const ABSENCE: Duration = Duration::from_secs(3);
+
+    fn worker(name: &str) -> WorkerKey {
+        WorkerKey {
+            namespace: Namespace::default_namespace(),
+            worker: WorkerId::new(name).unwrap(),
         }
     }
 
+    fn request(name: &str) -> Request {
+        Request {
+            key: worker(name),
+            actions: vec![ActionName::new("charge").unwrap()],
+            labels: BTreeMap::new(),
+            concurrency: 100,
+            is_draining: false,
+            is_embedded: true,
+        }
+    }
+
+    fn charge() -> ActionKey {
+        (
+            Namespace::default_namespace(),
+            ActionName::new("charge").unwrap(),
+        )
+    }
+
+    fn leading() -> Arc<Hub> {
+        let hub = Arc::new(Hub::default());
+        hub.begin_term();
+        hub
+    }
+
     fn slots(hub: &Hub) -> Vec<u32> {
-        hub.take().into_iter().map(|offer| offer.slots).collect()
+        let offers = hub.take(usize::MAX);
+        offers.into_iter().map(|offer| offer.slots).collect()
+    }
+
+    fn parcel(poll: &OpenPoll, message: ToWorker) -> Parcel {
+        Parcel {
+            key: worker("w"),
+            poll: Some(poll.number),
+            message,
+        }
     }
 
     #[test]
     fn entries_in_flight_share_the_free_slots_and_give_the_rest_back() {
-        let hub = Hub::default();
-        let (number, _receiver) = hub.open(request("w"));
-        hub.set_total(number, 4).unwrap();
+        let hub = leading();
+        let poll = hub.open(request("w")).unwrap();
+        poll.set_total(4).unwrap();
         assert_eq!(slots(&hub), [2]);
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [1]);
         assert_eq!(slots(&hub), [0_u32; 0]);
-        hub.take_back(&[(number, 2)]);
+        hub.settle(&[(poll.number, 2)], Vec::new());
         assert_eq!(slots(&hub), [1]);
     }
 
     #[test]
+    fn a_slot_that_an_entry_used_is_not_offered_again() {
+        let hub = leading();
+        let mut poll = hub.open(request("w")).unwrap();
+        poll.set_total(1).unwrap();
+        assert_eq!(slots(&hub), [1]);
+        hub.settle(&[(poll.number, 1)], vec![parcel(&poll, task("charge"))]);
+        assert_eq!(slots(&hub), [0_u32; 0]);
+        assert!(matches!(poll.next_ready(), Some(ToWorker::Task(_))));
+        poll.discount_task();
+        assert_eq!(slots(&hub), [1]);
+    }
+
+    #[test]
+    fn polls_take_turns_when_not_all_of_them_fit_into_an_entry() {
+        let hub = leading();
+        let polls = ["a", "b", "c"].map(|name| hub.open(request(name)).unwrap());
+        for poll in &polls {
+            poll.set_total(100).unwrap();
+        }
+        let bytes_max = 2 * hub.lock().offer_bytes(polls[0].number);
+        let taken = || {
+            let offers = hub.take(bytes_max).into_iter();
+            let workers = offers.map(|offer| offer.worker.to_string());
+            workers.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            [taken(), taken(), taken()],
+            [["a", "b"], ["c", "a"], ["b", "c"]]
+        );
+    }
+
+    #[test]
     fn a_newer_poll_takes_the_place_of_the_older_one() {
-        let hub = Hub::default();
-        let (older, mut older_receiver) = hub.open(request("w"));
-        let (_newer, mut newer_receiver) = hub.open(request("w"));
-        assert!(older_receiver.try_recv().is_err());
-        hub.send(&request("w").key, Some(older), ToWorker::Draining);
-        assert!(matches!(newer_receiver.try_recv(), Ok(ToWorker::Draining)));
-        assert_eq!(hub.set_total(older, 1), Err(PollClosed));
+        let hub = leading();
+        let mut older = hub.open(request("w")).unwrap();
+        let mut newer = hub.open(request("w")).unwrap();
+        assert!(older.next().now_or_never().unwrap().is_none());
+        hub.settle(&[], vec![parcel(&older, ToWorker::Draining)]);
+        assert!(matches!(newer.next_ready(), Some(ToWorker::Draining)));
+        assert_eq!(older.set_total(1), Err(PollClosed));
+        drop(older);
+        assert!(hub.is_open(&worker("w")));
+    }
+
+    #[test]
+    fn a_poll_is_opened_only_within_a_term() {
+        let hub = Arc::new(Hub::default());
+        assert!(hub.open(request("w")).is_err());
+        hub.begin_term();
+        let mut poll = hub.open(request("w")).unwrap();
+        hub.end_term();
+        assert!(poll.next().now_or_never().unwrap().is_none());
+        assert!(hub.open(request("w")).is_err());
+        assert!(!hub.is_open(&worker("w")));
     }
 
     #[tokio::test]
-    async fn a_slot_makes_its_actions_wanted_and_a_closed_poll_departs() {
-        let hub = Hub::default();
-        let (number, _receiver) = hub.open(request("w"));
-        hub.set_total(number, 1).unwrap();
-        let key = (
-            Namespace::default_namespace(),
-            ActionName::new("charge").unwrap(),
-        );
-        assert_eq!(hub.wanted().await, BTreeSet::from([key.clone()]));
-        assert!(hub.has_slot(&key));
-        hub.close(number);
-        assert_eq!(hub.departed().await, BTreeSet::from([request("w").key]));
-        assert!(!hub.has_slot(&key) && !hub.is_open(&request("w").key));
+    async fn the_beginning_of_a_term_can_be_waited_for() {
+        let hub = Arc::new(Hub::default());
+        let mut taking = Box::pin(hub.taking());
+        assert!(taking.as_mut().now_or_never().is_none());
+        hub.begin_term();
+        taking.await;
+        hub.taking().await;
+    }
+
+    #[test]
+    fn a_worker_that_is_too_slow_loses_its_poll() {
+        let hub = leading();
+        let mut poll = hub.open(request("w")).unwrap();
+        for _ in 0..=POLL_MESSAGES_MAX {
+            hub.settle(&[], vec![parcel(&poll, task("charge"))]);
+        }
+        assert!(!hub.is_open(&worker("w")));
+        let mut count = 0;
+        while let Some(Some(_)) = poll.next().now_or_never() {
+            count += 1;
+        }
+        assert_eq!(count, POLL_MESSAGES_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_worker_gets_no_offers_while_it_drains() {
+        let hub = leading();
+        let poll = hub.open(request("w")).unwrap();
+        poll.set_total(1).unwrap();
+        assert_eq!(hub.due().await, [charge()]);
+        hub.looked(&charge(), Looked::NoneFitting);
+        hub.settle(&[], vec![parcel(&poll, ToWorker::Draining)]);
+        assert!(poll.is_draining());
+        assert_eq!(slots(&hub), [0_u32; 0]);
+        poll.set_draining(false);
+        assert_eq!(hub.due().await, [charge()]);
+        assert_eq!(slots(&hub), [1]);
+    }
+
+    #[tokio::test]
+    async fn a_slot_makes_its_actions_due_and_a_look_that_found_nothing_ends_it() {
+        let hub = leading();
+        let poll = hub.open(request("w")).unwrap();
+        poll.set_total(1).unwrap();
+        assert_eq!(hub.due().await, [charge()]);
+        hub.looked(&charge(), Looked::NoneReady);
+        assert_eq!(hub.due().now_or_never(), None);
+        hub.task_waits(&charge());
+        assert_eq!(hub.due().await, [charge()]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_worker_is_absent_from_when_it_lost_its_own_poll() {
+        let hub = leading();
+        let first = hub.open(request("first")).unwrap();
+        let second = hub.open(request("second")).unwrap();
+        let start = Instant::now();
+        drop(first);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        drop(second);
+        assert_eq!(hub.absent(ABSENCE).await, [worker("first")]);
+        assert_eq!(start.elapsed(), ABSENCE);
+        assert_eq!(hub.absent(ABSENCE).await, [worker("second")]);
+        assert_eq!(start.elapsed(), ABSENCE + Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_comes_back_and_leaves_again_is_absent_from_then_on() {
+        let hub = leading();
+        drop(hub.open(request("w")).unwrap());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        let back = hub.open(request("w")).unwrap();
+        drop(back);
+        let left = Instant::now();
+        assert_eq!(hub.absent(ABSENCE).await, [worker("w")]);
+        assert_eq!(left.elapsed(), ABSENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_part_of_a_node_is_missed() {
+        let hub = leading();
+        let request = Request {
+            is_embedded: false,
+            ..request("w")
+        };
+        drop(hub.open(request).unwrap());
+        tokio::time::advance(ABSENCE).await;
+        assert_eq!(hub.absent(ABSENCE).now_or_never(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn workers_whose_polls_were_lost_and_those_that_never_came_are_absent() {
+        let hub = leading();
+        let _poll = hub.open(request("lost")).unwrap();
+        hub.close_all();
+        let _there = hub.open(request("there")).unwrap();
+        let names = ["there", "never", "lost"];
+        hub.expect(names.map(worker), Instant::now());
+        assert_eq!(hub.absent(ABSENCE).await, [worker("lost"), worker("never")]);
     }
 }

@@ -1,27 +1,42 @@
 //! One open poll: what a worker would take, and the way to it.
 
+use super::channel::{NotSent, Sender};
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
-use flotilla_engine::json::Json;
+use flotilla_engine::limits::SLOTS_MAX;
 use flotilla_engine::{Assignment, Offer, TaskToken};
 use std::collections::BTreeMap;
-use tokio::sync::mpsc;
 
-/// Messages that may wait for one worker; one that is slower than this loses its poll.
-pub(super) const QUEUE_MESSAGES_MAX: usize = 4_096;
+/// An action of a namespace.
+pub(crate) type ActionKey = (Namespace, ActionName);
 
 /// What a poll delivers.
 #[derive(Debug)]
 pub(crate) enum ToWorker {
-    /// A task with its input.
-    Task(Box<Assignment>, Json),
+    /// A task. Its input is read when it is sent on: inputs are large, and a worker may be slow.
+    Task(Box<Assignment>),
     /// A task that the worker should give up.
     Revoked(TaskToken),
     /// The worker should take no more tasks (A21).
     Draining,
 }
 
-/// The poll ended: leadership was lost, a newer poll of the worker took its place, or the worker
-/// was too slow.
+impl ToWorker {
+    /// About how much memory it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let named = match self {
+            Self::Task(assignment) => assignment
+                .labels
+                .iter()
+                .map(|(name, value)| name.len() + value.len())
+                .sum(),
+            Self::Revoked(_) | Self::Draining => 0,
+        };
+        named + size_of::<Assignment>()
+    }
+}
+
+/// There is no such poll: this node does not lead, a newer poll of the worker has taken its place,
+/// or the worker was too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PollClosed;
 
@@ -39,30 +54,43 @@ pub(crate) struct WorkerKey {
 pub(crate) struct Request {
     /// Who it is.
     pub(crate) key: WorkerKey,
-    /// The actions that it takes.
+    /// The actions that it takes, each once.
     pub(crate) actions: Vec<ActionName>,
     /// Its registered labels (A3).
     pub(crate) labels: BTreeMap<String, String>,
+    /// How many tasks it runs at once, as it registered.
+    pub(crate) concurrency: u32,
+    /// Whether it drains: it gets no tasks (A21).
+    pub(crate) is_draining: bool,
+    /// Whether it is a part of a node, which has a poll as long as it lives.
+    pub(crate) is_embedded: bool,
 }
 
 /// An open poll.
 ///
 /// Slots are counted as running totals, so that a task that crosses a message on the way is not
-/// counted twice: free = `tasks_total_max` − `sent` − `offered`.
+/// counted twice.
 pub(super) struct Poll {
     request: Request,
-    sender: mpsc::Sender<ToWorker>,
+    action_keys: Vec<ActionKey>,
+    messages: Sender<ToWorker>,
+    /// How many tasks the worker takes on this poll, from its beginning.
     tasks_total_max: u64,
+    /// How many of them were given to it.
     sent: u64,
     /// Slots in entries that are proposed but not applied.
     offered: u64,
 }
 
 impl Poll {
-    pub(super) fn new(request: Request, sender: mpsc::Sender<ToWorker>) -> Self {
+    pub(super) fn new(request: Request, messages: Sender<ToWorker>) -> Self {
+        let namespace = &request.key.namespace;
+        let actions = request.actions.iter();
+        let action_keys = actions.map(|action| (namespace.clone(), action.clone()));
         Self {
+            action_keys: action_keys.collect(),
             request,
-            sender,
+            messages,
             tasks_total_max: 0,
             sent: 0,
             offered: 0,
@@ -73,35 +101,57 @@ impl Poll {
         &self.request.key
     }
 
-    pub(super) fn actions(&self) -> &[ActionName] {
-        &self.request.actions
+    pub(super) fn action_keys(&self) -> &[ActionKey] {
+        &self.action_keys
     }
 
-    pub(super) fn takes(&self, namespace: &Namespace, action: &ActionName) -> bool {
-        self.request.key.namespace == *namespace
-            && self.request.actions.contains(action)
-            && self.free() > 0
+    pub(super) fn is_embedded(&self) -> bool {
+        self.request.is_embedded
+    }
+
+    pub(super) fn labels(&self) -> &BTreeMap<String, String> {
+        &self.request.labels
+    }
+
+    /// The way to its worker.
+    pub(super) fn messages(&self) -> Sender<ToWorker> {
+        self.messages.clone()
+    }
+
+    /// Whether a slot is neither taken by a task nor offered to an entry under way.
+    pub(super) fn has_free_slot(&self) -> bool {
+        self.free() > 0
     }
 
     fn free(&self) -> u64 {
+        if self.request.is_draining {
+            return 0;
+        }
         self.tasks_total_max
             .saturating_sub(self.sent)
             .saturating_sub(self.offered)
     }
 
-    /// Sets the running total; true when there are more free slots than before.
+    pub(super) fn is_draining(&self) -> bool {
+        self.request.is_draining
+    }
+
+    pub(super) fn set_draining(&mut self, is_draining: bool) {
+        self.request.is_draining = is_draining;
+    }
+
+    /// Sets the running total, as far as the worker's registered concurrency allows; true when
+    /// there are more free slots than before.
     pub(super) fn set_total(&mut self, tasks_total_max: u64) -> bool {
         let before = self.free();
-        self.tasks_total_max = tasks_total_max;
+        let slots_max = u64::from(self.request.concurrency.min(SLOTS_MAX));
+        self.tasks_total_max = tasks_total_max.min(self.sent.saturating_add(slots_max));
         self.free() > before
     }
 
     /// Offers half of the free slots to the next entry, so that entries in flight share them.
     pub(super) fn offer(&mut self, number: u64) -> Option<Offer> {
-        let slots = self
-            .free()
-            .div_ceil(2)
-            .min(u64::from(flotilla_engine::limits::SLOTS_MAX));
+        let slots = self.free().div_ceil(2).min(u64::from(SLOTS_MAX));
         let slots = u32::try_from(slots).ok().filter(|slots| *slots > 0)?;
         self.offered += u64::from(slots);
         Some(Offer {
@@ -114,16 +164,155 @@ impl Poll {
         })
     }
 
+    /// What one of its offers takes in an entry at most, in bytes.
+    pub(super) fn offer_bytes(&self) -> usize {
+        /// Before each text, its length.
+        const LENGTH_BYTES: usize = 3;
+        /// The poll, the slots and how many actions and labels there are.
+        const NUMBERS_BYTES: usize = 9 + 5 + 2 * LENGTH_BYTES;
+        let text = |text: &str| text.len() + LENGTH_BYTES;
+        let WorkerKey { namespace, worker } = &self.request.key;
+        let actions = self.request.actions.iter();
+        let actions: usize = actions.map(|action| text(action.as_str())).sum();
+        let labels = self.request.labels.iter();
+        let labels: usize = labels.map(|(name, value)| text(name) + text(value)).sum();
+        text(namespace.as_str()) + text(worker.as_str()) + actions + labels + NUMBERS_BYTES
+    }
+
     /// An entry with an offer of this poll was applied.
     pub(super) fn take_back(&mut self, slots: u32) {
         self.offered = self.offered.saturating_sub(u64::from(slots));
     }
 
-    /// Sends a message; fails when the worker is too slow or its session is over.
-    pub(super) fn send(&mut self, message: ToWorker) -> Result<(), PollClosed> {
-        let is_task = matches!(message, ToWorker::Task(..));
-        self.sender.try_send(message).map_err(|_| PollClosed)?;
-        self.sent += u64::from(is_task);
-        Ok(())
+    /// The worker gets a task.
+    pub(super) fn count_task(&mut self) {
+        self.sent += 1;
+    }
+
+    /// A task that was counted is not sent after all.
+    pub(super) fn discount_task(&mut self) {
+        self.sent = self.sent.saturating_sub(1);
+    }
+}
+
+/// A message on its way to the worker of a poll.
+pub(super) struct Addressed {
+    pub(super) number: u64,
+    pub(super) messages: Sender<ToWorker>,
+    pub(super) message: ToWorker,
+}
+
+impl Addressed {
+    /// Hands the message over; fails when the worker is too slow or gone.
+    pub(super) fn send(self) -> Result<(), NotSent> {
+        let bytes = self.message.bytes();
+        self.messages.try_send(self.message, bytes)
+    }
+}
+
+/// What the tests of several modules share.
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+    use flotilla_engine::ids::ActionRunNumber;
+    use flotilla_engine::tables::{PayloadOwner, PayloadRef};
+
+    /// A task of the action.
+    pub(in crate::workers) fn task(action: &str) -> ToWorker {
+        let action_run = ActionRunNumber(1);
+        let owner = PayloadOwner::ActionRun(action_run);
+        ToWorker::Task(Box::new(Assignment {
+            token: TaskToken {
+                action_run,
+                attempt: 1,
+                secret: 1,
+            },
+            namespace: Namespace::default_namespace(),
+            action: ActionName::new(action).unwrap(),
+            input: PayloadRef { owner, position: 0 },
+            lease_expires_at_ms: 0,
+            timeout_ms: 0,
+            created_at_ms: 0,
+            run_id: None,
+            step: None,
+            labels: BTreeMap::new(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::channel::{Bounds, channel};
+    use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PROCESSES_MAX};
+    use flotilla_engine::{Entry, NodeId, Stamp};
+
+    fn poll(request: Request) -> Poll {
+        let bounds = Bounds {
+            messages_max: 1,
+            bytes_max: 1,
+        };
+        Poll::new(request, channel(bounds).0)
+    }
+
+    fn request(concurrency: u32) -> Request {
+        Request {
+            key: WorkerKey {
+                namespace: Namespace::new("n".repeat(63)).unwrap(),
+                worker: WorkerId::new("w".repeat(NAME_BYTES_MAX)).unwrap(),
+            },
+            actions: (0..PROCESSES_MAX)
+                .map(|number| ActionName::new(format!("a{number:0>255}")).unwrap())
+                .collect(),
+            labels: (0..LABELS_MAX)
+                .map(|number| (format!("{number:0>256}"), "v".repeat(NAME_BYTES_MAX)))
+                .collect(),
+            concurrency,
+            is_draining: false,
+            is_embedded: false,
+        }
+    }
+
+    #[test]
+    fn a_draining_worker_has_no_free_slots() {
+        let mut poll = poll(request(4));
+        poll.set_total(4);
+        poll.set_draining(true);
+        assert!(!poll.has_free_slot() && poll.offer(1).is_none());
+        poll.set_draining(false);
+        assert!(poll.has_free_slot());
+    }
+
+    #[test]
+    fn a_worker_gets_no_more_tasks_at_once_than_it_registered_for() {
+        let mut poll = poll(request(4));
+        assert!(poll.set_total(u64::MAX));
+        assert_eq!(poll.free(), 4);
+        poll.count_task();
+        assert_eq!(poll.free(), 3);
+        assert!(poll.set_total(u64::MAX));
+        assert_eq!(poll.free(), 4);
+        poll.discount_task();
+        assert!(!poll.set_total(2));
+        assert_eq!(poll.free(), 2);
+    }
+
+    #[test]
+    fn an_offer_takes_no_more_bytes_than_is_said_before() {
+        let mut poll = poll(request(SLOTS_MAX));
+        poll.set_total(u64::MAX);
+        let offers = vec![poll.offer(u64::MAX).unwrap()];
+        let entry = |offers| Entry {
+            stamp: Stamp {
+                now_ms: 0,
+                seed: 0,
+                node: NodeId(1),
+            },
+            offers,
+            commands: Vec::new(),
+        };
+        let bytes = entry(offers).encode().len() - entry(Vec::new()).encode().len();
+        assert!((bytes..bytes + 32).contains(&poll.offer_bytes()), "{bytes}");
+        assert!(poll.offer_bytes() < flotilla_replica::OFFERS_BYTES_MAX);
     }
 }

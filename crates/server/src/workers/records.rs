@@ -1,16 +1,17 @@
 //! Workers on the wire: registrations in, the manual's records out (A20).
 
+use super::greeting::bounded;
 use crate::errors::Refusal;
+use crate::limits::{CONCURRENCY_DEFAULT, PROCESS_NAME_BYTES_MAX};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::RegisterWorker;
 use flotilla_engine::ids::{Namespace, WorkerId};
-use flotilla_engine::limits::{LABELS_MAX, PROCESSES_MAX};
-use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
+use flotilla_engine::limits::PROCESSES_MAX;
+use flotilla_engine::tables::{
+    Process, ProcessKind, WorkerActivityRecord, WorkerKind, WorkerState,
+};
 use flotilla_engine::view::WorkerView;
-
-/// Tasks at once when a worker does not say (the manual's default).
-const CONCURRENCY_DEFAULT: u32 = 10;
 
 /// Checks a registration.
 pub(super) fn registration(asked: v1::RegisterRequest) -> Result<RegisterWorker, Refusal> {
@@ -19,7 +20,11 @@ pub(super) fn registration(asked: v1::RegisterRequest) -> Result<RegisterWorker,
         v1::WorkerType::Stream => WorkerKind::Stream,
     };
     bounded("processes", asked.processes.len(), PROCESSES_MAX)?;
-    bounded("labels", asked.labels.len(), LABELS_MAX)?;
+    for process in &asked.processes {
+        short("processes", &process.name)?;
+    }
+    short("machine_id", &asked.machine_id)?;
+    request::labels(&asked.labels)?;
     let metadata = match asked.metadata.as_ref() {
         [] => None,
         text => Some(request::json(text, "metadata", "null")?),
@@ -38,14 +43,15 @@ pub(super) fn registration(asked: v1::RegisterRequest) -> Result<RegisterWorker,
     })
 }
 
-fn bounded(field: &'static str, count: usize, count_max: usize) -> Result<(), Refusal> {
-    if count <= count_max {
+/// Refuses names that are too long.
+fn short(field: &'static str, name: &str) -> Result<(), Refusal> {
+    if name.len() <= PROCESS_NAME_BYTES_MAX {
         return Ok(());
     }
-    Err(Refusal::invalid(
-        field,
-        format!("expected at most {count_max} {field}, but found {count}"),
-    ))
+    let bytes = name.len();
+    let message =
+        format!("expected a name of at most {PROCESS_NAME_BYTES_MAX} bytes, but it has {bytes}");
+    Err(Refusal::invalid(field, message))
 }
 
 fn process(asked: &v1::Process) -> Process {
@@ -59,19 +65,19 @@ fn process(asked: &v1::Process) -> Process {
     }
 }
 
-/// The wire form of a worker's status.
-pub(super) fn status(worker: &WorkerView) -> v1::WorkerStatus {
-    match worker.activity.status() {
-        "unhealthy" => v1::WorkerStatus::Unhealthy,
-        "draining" => v1::WorkerStatus::Draining,
-        "idle" => v1::WorkerStatus::Idle,
-        _ => v1::WorkerStatus::Active,
+/// The manual's status; `idle` is derived (A20).
+fn status(activity: &WorkerActivityRecord) -> v1::WorkerStatus {
+    let is_idle = activity.load == 0 && activity.leases.is_empty();
+    match (activity.state, activity.is_draining, is_idle) {
+        (WorkerState::Unhealthy, _, _) => v1::WorkerStatus::Unhealthy,
+        (WorkerState::Healthy, true, _) => v1::WorkerStatus::Draining,
+        (WorkerState::Healthy, false, true) => v1::WorkerStatus::Idle,
+        (WorkerState::Healthy, false, false) => v1::WorkerStatus::Active,
     }
 }
 
 /// The manual's WorkerRecord.
 pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRecord {
-    let status = status(&worker);
     let WorkerView {
         id,
         record,
@@ -102,7 +108,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
     v1::WorkerRecord {
         worker_id: id.to_string(),
         worker_type: worker_type.into(),
-        status: status.into(),
+        status: status(&activity).into(),
         namespace: namespace.to_string(),
         max_concurrency: record.max_concurrency,
         current_load: activity.load,
@@ -117,5 +123,76 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
             .map(|json| json.as_str().to_owned().into()),
         processes: processes.collect(),
         labels: record.labels.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn asked() -> v1::RegisterRequest {
+        v1::RegisterRequest {
+            worker_id: "w".to_owned(),
+            ..v1::RegisterRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_registration_is_bounded_in_processes_labels_and_names() {
+        assert_eq!(registration(asked()).unwrap().max_concurrency, 10);
+        let process = |name: String| v1::Process {
+            name,
+            ..v1::Process::default()
+        };
+        let long = "x".repeat(PROCESS_NAME_BYTES_MAX + 1);
+        let labels =
+            |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let wrong = [
+            v1::RegisterRequest {
+                processes: vec![process("p".to_owned()); PROCESSES_MAX + 1],
+                ..asked()
+            },
+            v1::RegisterRequest {
+                processes: vec![process(long.clone())],
+                ..asked()
+            },
+            v1::RegisterRequest {
+                machine_id: long.clone(),
+                ..asked()
+            },
+            v1::RegisterRequest {
+                labels: labels("zone", &long),
+                ..asked()
+            },
+            v1::RegisterRequest {
+                labels: labels(&long, "a"),
+                ..asked()
+            },
+        ];
+        for asked in wrong {
+            assert!(registration(asked).is_err_and(|refusal| !refusal.may_succeed_later()));
+        }
+    }
+
+    #[test]
+    fn a_silent_worker_is_unhealthy_even_while_it_drains_and_idle_is_derived() {
+        let activity = |state, is_draining, load| WorkerActivityRecord {
+            state,
+            is_draining,
+            load,
+            heard_at_ms: 0,
+            silence_due_ms: None,
+            leases: Vec::new(),
+            tasks_completed: 0,
+            tasks_failed: 0,
+            processes: BTreeMap::new(),
+        };
+        let (healthy, silent) = (WorkerState::Healthy, WorkerState::Unhealthy);
+        let said = |state, is_draining, load| status(&activity(state, is_draining, load));
+        assert_eq!(said(silent, true, 1), v1::WorkerStatus::Unhealthy);
+        assert_eq!(said(healthy, true, 0), v1::WorkerStatus::Draining);
+        assert_eq!(said(healthy, false, 0), v1::WorkerStatus::Idle);
+        assert_eq!(said(healthy, false, 1), v1::WorkerStatus::Active);
     }
 }

@@ -3,6 +3,7 @@
 use super::poll::WorkerKey;
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::limits::REPORT_DEADLINE;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
@@ -11,12 +12,8 @@ use flotilla_engine::{
     TaskToken, TouchTask,
 };
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use v1::worker_message::Message as Heard;
-
-/// How long a report on a stream may take before its worker is told to try again.
-const REPORT_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Submits what a worker reported on its stream, and numbers the answer.
 pub(super) async fn answer(

@@ -1,15 +1,16 @@
 //! The worker service (A20–A22).
 
-use super::assignment::to_wire;
-use super::forward::Leaders;
+use super::forward::{Leaders, is_forwarded};
+use super::greeting::bounded;
 use super::hub::Hub;
-use super::poll::ToWorker;
+use super::long_poll::{self, wait_of};
 use super::records;
 use super::reports::{self, completion_body, failure_body, touch_body};
-use super::session::{Session, greet};
+use super::session::{Outgoing, Session};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
+use crate::limits::{AWAIT_RESERVE, REPORTS_BATCH_MAX, TERM_BEGIN_MAX};
 use crate::{deadline, request};
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
@@ -19,19 +20,8 @@ use flotilla_engine::{
 };
 use futures::future::join_all;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
-
-/// Items of one batch of reports.
-const BATCH_ITEMS_MAX: usize = 1_000;
-/// A long poll's wait when none is given, and at most, in milliseconds (A22).
-const AWAIT_MS_DEFAULT: u64 = 30_000;
-const AWAIT_MS_MAX: u64 = 300_000;
-/// Messages that wait for the transport of one stream.
-const STREAM_MESSAGES_MAX: usize = 256;
 
 /// The worker service of this node.
 pub(crate) struct Workers {
@@ -50,10 +40,15 @@ impl Workers {
         }
     }
 
-    fn is_leading(&self) -> bool {
+    /// Whether polls are opened here. A node that has just become the leader takes them a moment
+    /// later; that moment is waited for. Whoever opens a poll learns for sure.
+    async fn is_taking_polls(&self) -> bool {
         let leadership = self.context.gateway.replica().leadership();
-        let leadership = leadership.borrow();
-        leadership.is_self && leadership.is_ready
+        let is_leading = {
+            let leadership = leadership.borrow();
+            leadership.is_self && leadership.is_ready
+        };
+        is_leading && timeout(TERM_BEGIN_MAX, self.hub.taking()).await.is_ok()
     }
 
     async fn read_worker(
@@ -83,80 +78,17 @@ impl Workers {
         deadline: Instant,
     ) -> Result<Vec<v1::ItemResult>, Refusal> {
         let namespace = request::namespace(namespace)?;
-        if bodies.len() > BATCH_ITEMS_MAX {
-            let message = format!(
-                "expected at most {BATCH_ITEMS_MAX} reports in one call, but found {}",
-                bodies.len()
-            );
-            return Err(Refusal::invalid("reports", message));
-        }
+        bounded("reports", bodies.len(), REPORTS_BATCH_MAX)?;
         let submitted = bodies
             .into_iter()
             .map(|body| reports::submit(&self.context, (namespace.clone(), body), deadline));
         Ok(join_all(submitted).await)
     }
-
-    /// Waits for tasks at this node, which leads.
-    async fn await_here(&self, asked: v1::AwaitRequest) -> Result<v1::AwaitResponse, Refusal> {
-        let deadline = Instant::now() + wait_of(&asked);
-        let slots = u64::from(asked.slots.max(1));
-        let hello = v1::WorkerHello {
-            namespace: asked.namespace,
-            worker_id: asked.worker_id,
-            incarnation: asked.incarnation,
-            actions: asked.actions,
-            held_task_tokens: asked.held_task_tokens,
-        };
-        let greeted = greet(&self.context, hello.clone()).await?;
-        let (number, mut tasks) = self.hub.open(greeted.request);
-        // The caller may go away at any await; a poll without a reader must not keep its slots.
-        let _guard = self.hub.guard(number);
-        // As in a session: leases are read again once the poll is open.
-        let greeted = greet(&self.context, hello).await?;
-        let mut response = v1::AwaitResponse {
-            tasks: Vec::new(),
-            draining: greeted.is_draining,
-        };
-        for (assignment, input) in greeted.to_hand_out {
-            response.tasks.push(to_wire(assignment, input));
-        }
-        if response.tasks.is_empty() && !response.draining {
-            // A closed poll answers without tasks: the worker asks again, and finds the new leader.
-            let _ = self.hub.set_total(number, slots);
-            collect(&mut tasks, &mut response, deadline).await;
-        }
-        Ok(response)
-    }
-}
-
-/// How long a poll waits, within its bound (A22).
-fn wait_of(asked: &v1::AwaitRequest) -> Duration {
-    Duration::from_millis(asked.wait_ms.unwrap_or(AWAIT_MS_DEFAULT).min(AWAIT_MS_MAX))
-}
-
-/// Waits for the first delivery, then takes what has come with it.
-async fn collect(
-    tasks: &mut mpsc::Receiver<ToWorker>,
-    response: &mut v1::AwaitResponse,
-    deadline: Instant,
-) {
-    let mut next = timeout_at(deadline, tasks.recv()).await.ok().flatten();
-    while let Some(delivered) = next {
-        match delivered {
-            ToWorker::Task(assignment, input) => response.tasks.push(to_wire(*assignment, input)),
-            ToWorker::Revoked(token) => {
-                let token = token.to_string();
-                response.tasks.retain(|task| task.task_token != token);
-            }
-            ToWorker::Draining => response.draining = true,
-        }
-        next = tasks.try_recv().ok();
-    }
 }
 
 #[tonic::async_trait]
 impl WorkerService for Workers {
-    type StreamStream = ReceiverStream<Result<v1::ServerMessage, Status>>;
+    type StreamStream = Outgoing;
 
     async fn register(
         &self,
@@ -301,15 +233,18 @@ impl WorkerService for Workers {
         &self,
         asked: Request<v1::AwaitRequest>,
     ) -> Result<Response<v1::AwaitResponse>, Status> {
-        if self.is_leading() {
-            return Ok(Response::new(self.await_here(asked.into_inner()).await?));
+        let is_forwarded = is_forwarded(asked.metadata());
+        let asked = asked.into_inner();
+        if self.is_taking_polls().await {
+            let answered = long_poll::await_tasks(&self.context, &self.hub, asked).await;
+            return Ok(Response::new(answered?));
         }
-        let deadline = Instant::now() + wait_of(asked.get_ref()) + Duration::from_secs(5);
-        let response = self
-            .leaders
-            .await_tasks(&self.context, asked.into_inner(), deadline)
-            .await;
-        Ok(Response::new(response?))
+        if is_forwarded {
+            return Err(Refusal::not_leader().into());
+        }
+        let deadline = Instant::now() + wait_of(&asked) + AWAIT_RESERVE;
+        let answered = self.leaders.await_tasks(&self.context, asked, deadline);
+        Ok(Response::new(answered.await?))
     }
 
     async fn complete(
@@ -349,17 +284,12 @@ impl WorkerService for Workers {
         &self,
         asked: Request<Streaming<v1::WorkerMessage>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
-        if !self.is_leading() {
+        if !self.is_taking_polls().await {
             return Err(Refusal::not_leader().into());
         }
-        let (outgoing, receiver) = mpsc::channel(STREAM_MESSAGES_MAX);
-        let session = Session {
-            context: self.context.clone(),
-            hub: self.hub.clone(),
-            incoming: asked.into_inner(),
-            outgoing,
-        };
+        let (context, hub) = (self.context.clone(), self.hub.clone());
+        let (session, outgoing) = Session::new(context, hub, asked.into_inner());
         tokio::spawn(session.serve());
-        Ok(Response::new(ReceiverStream::new(receiver)))
+        Ok(Response::new(outgoing))
     }
 }

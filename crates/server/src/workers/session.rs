@@ -1,210 +1,250 @@
 //! One worker's stream at the leader (A22).
 
-use super::assignment::message;
-use super::hub::Hub;
-use super::poll::{Request, ToWorker, WorkerKey};
+use super::assignment;
+use super::channel::{Bounds, NotSent, Receiver, Sender, channel};
+use super::greeting::Greeting;
+use super::hub::{Hub, OpenPoll};
+use super::poll::{PollClosed, ToWorker};
 use super::reports;
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::request;
+use crate::limits::{HELLO_DEADLINE, REPORTS_UNDER_WAY_MAX, STREAM_BYTES_MAX, STREAM_MESSAGES_MAX};
 use flotilla_api::v1;
-use flotilla_engine::ids::{ActionName, WorkerId};
-use flotilla_engine::json::Json;
-use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Assignment, Rejection, TaskToken, view};
+use flotilla_engine::Assignment;
+use futures::Stream;
 use futures::stream::{FuturesUnordered, StreamExt};
-use std::collections::BTreeSet;
+use prost::Message as _;
 use std::sync::Arc;
-use tokio::sync::mpsc;
-use tonic::{Status, Streaming};
+use tokio::time::timeout;
+use tonic::{Code, Status, Streaming};
 use v1::server_message::Message as Say;
 use v1::worker_message::Message as Heard;
 
-/// Reports of one worker that may be under way at once; further ones wait in the stream.
-const REPORTS_UNDER_WAY_MAX: usize = 1_024;
-
-/// Who opened a stream, as its hello said and the registry knows.
-pub(super) struct Hello {
-    pub(super) request: Request,
-    pub(super) incarnation: u64,
-    pub(super) is_draining: bool,
-    /// Tasks that are leased to the worker but that it does not hold: handed out again (A4).
-    pub(super) to_hand_out: Vec<(Assignment, Json)>,
-}
+/// What goes to the transport of a worker's stream.
+pub(crate) type Outgoing = Receiver<Result<v1::ServerMessage, Status>>;
 
 /// A stream's two ends and what it belongs to.
 pub(super) struct Session {
-    pub(super) context: Arc<Context>,
-    pub(super) hub: Arc<Hub>,
-    pub(super) incoming: Streaming<v1::WorkerMessage>,
-    pub(super) outgoing: mpsc::Sender<Result<v1::ServerMessage, Status>>,
+    context: Arc<Context>,
+    hub: Arc<Hub>,
+    incoming: Streaming<v1::WorkerMessage>,
+    outgoing: Sender<Result<v1::ServerMessage, Status>>,
 }
 
-/// Checks a hello against the registry.
-pub(super) async fn greet(context: &Context, hello: v1::WorkerHello) -> Result<Hello, Refusal> {
-    let namespace = request::namespace(&hello.namespace)?;
-    let worker = request::name(WorkerId::new(hello.worker_id))?;
-    let actions: Result<Vec<ActionName>, Refusal> = hello
-        .actions
-        .into_iter()
-        .map(|name| request::name(ActionName::new(name)))
-        .collect();
-    let held: BTreeSet<TaskToken> = hello
-        .held_task_tokens
-        .iter()
-        .filter_map(|token| token.parse().ok())
-        .collect();
-    let key = WorkerKey { namespace, worker };
-    let known = context.gateway.read_here({
-        let key = key.clone();
-        move |reader| registered(reader, &key, &held)
-    })?;
-    let Some((record, activity, to_hand_out)) = known else {
-        return Err(Rejection::WorkerNotFound(key.worker).into());
-    };
-    if record.incarnation != hello.incarnation {
-        return Err(Rejection::WorkerReplaced(key.worker).into());
-    }
-    let request = Request {
-        key,
-        actions: actions?,
-        labels: record.labels,
-    };
-    let is_draining = activity.is_draining;
-    Ok(Hello {
-        request,
-        incarnation: hello.incarnation,
-        is_draining,
-        to_hand_out,
-    })
+/// A session whose worker is known and has an open poll.
+struct Greeted<'s> {
+    session: &'s mut Session,
+    greeting: Greeting,
+    poll: OpenPoll,
 }
 
-type Registered = (
-    flotilla_engine::tables::WorkerRecord,
-    flotilla_engine::tables::WorkerActivityRecord,
-    Vec<(Assignment, Json)>,
-);
-
-/// What the state knows of a worker, and the tasks leased to it that are not in `held`.
-fn registered(
-    reader: &dyn Reader,
-    key: &WorkerKey,
-    held: &BTreeSet<TaskToken>,
-) -> Result<Option<Registered>, StoreError> {
-    let Some(view) = view::worker(reader, &key.namespace, &key.worker)? else {
-        return Ok(None);
-    };
-    let mut to_hand_out = Vec::new();
-    for task in &view.activity.leases {
-        let leased = view::assignment(reader, *task)?;
-        to_hand_out.extend(leased.filter(|(assignment, _)| !held.contains(&assignment.token)));
+impl From<PollClosed> for Refusal {
+    fn from(PollClosed: PollClosed) -> Self {
+        Self::not_leader()
     }
-    Ok(Some((view.record, view.activity, to_hand_out)))
 }
 
 impl Session {
-    /// Serves the stream until the worker ends it or its poll is closed.
+    /// A session over the worker's end of a stream, and what the worker is sent.
+    pub(super) fn new(
+        context: Arc<Context>,
+        hub: Arc<Hub>,
+        incoming: Streaming<v1::WorkerMessage>,
+    ) -> (Self, Outgoing) {
+        let (outgoing, sent) = channel(Bounds {
+            messages_max: STREAM_MESSAGES_MAX,
+            bytes_max: STREAM_BYTES_MAX,
+        });
+        let session = Self {
+            context,
+            hub,
+            incoming,
+            outgoing,
+        };
+        (session, sent)
+    }
+
+    /// Serves the stream until the worker ends it, its poll is closed or the node stops.
     pub(super) async fn serve(mut self) {
-        if let Err(refusal) = self.talk().await {
-            // The worker may be gone; then there is nobody to tell.
-            drop(self.outgoing.send(Err(refusal.into())).await);
+        let shutdown = self.context.shutdown.clone();
+        let ended = tokio::select! {
+            ended = self.talk() => ended,
+            () = shutdown.cancelled() => Err(Refusal::not_leader()),
+        };
+        if let Err(refusal) = ended {
+            // A worker that is gone, or does not read, is told nothing: its stream just ends.
+            let _ = self.outgoing.try_send(Err(refusal.into()), 0);
         }
     }
 
     async fn talk(&mut self) -> Result<(), Refusal> {
-        let Some(hello) = self.first_message().await? else {
+        let Some(hello) = first_message(&mut self.incoming).await? else {
             return Ok(());
         };
-        // The poll is opened before the leases are read, so that a task that is assigned in
-        // between is either read or delivered; a worker takes one that comes twice only once.
-        let (number, mut tasks) = {
-            let greeted = greet(&self.context, hello.clone()).await?;
-            self.hub.open(greeted.request)
+        let greeting = Greeting::new(hello)?;
+        let poll = self.hub.open(greeting.request(&self.context)?)?;
+        let mut greeted = Greeted {
+            session: self,
+            greeting,
+            poll,
         };
-        let result = match greet(&self.context, hello).await {
-            Ok(greeted) => self.exchange(number, greeted, &mut tasks).await,
-            Err(refusal) => Err(refusal),
-        };
-        self.hub.close(number);
-        result
+        greeted.exchange().await
     }
+}
 
-    /// The hello; `None` when the worker went away without a word.
-    async fn first_message(&mut self) -> Result<Option<v1::WorkerHello>, Refusal> {
-        match self.incoming.message().await {
-            Ok(Some(v1::WorkerMessage {
-                message: Some(Heard::Hello(hello)),
-                ..
-            })) => Ok(Some(hello)),
-            Ok(Some(_)) => Err(Refusal::invalid(
-                "hello",
-                "expected the first message to be `hello`, but it is not",
-            )),
-            Ok(None) | Err(_) => Ok(None),
-        }
+/// The hello; `None` when the worker went away without a word.
+async fn first_message(
+    incoming: &mut (impl Stream<Item = Result<v1::WorkerMessage, Status>> + Unpin),
+) -> Result<Option<v1::WorkerHello>, Refusal> {
+    let Ok(first) = timeout(HELLO_DEADLINE, incoming.next()).await else {
+        let seconds = HELLO_DEADLINE.as_secs();
+        let message = format!("expected a `hello` within {seconds} s, but there is none");
+        return Err(Refusal::new(
+            Code::DeadlineExceeded,
+            "hello_missing",
+            message,
+        ));
+    };
+    match first {
+        Some(Ok(v1::WorkerMessage {
+            message: Some(Heard::Hello(hello)),
+            ..
+        })) => Ok(Some(hello)),
+        Some(Ok(_)) => Err(Refusal::invalid(
+            "hello",
+            "expected the first message to be `hello`, but it is not",
+        )),
+        Some(Err(_)) | None => Ok(None),
     }
+}
 
-    async fn exchange(
-        &mut self,
-        number: u64,
-        hello: Hello,
-        tasks: &mut mpsc::Receiver<ToWorker>,
-    ) -> Result<(), Refusal> {
-        let key = hello.request.key.clone();
-        let status = if hello.is_draining {
-            v1::WorkerStatus::Draining
-        } else {
-            v1::WorkerStatus::Active
-        };
-        let hello_ok = v1::HelloOk {
-            status: status.into(),
-        };
-        self.say(v1::ServerMessage {
-            message: Some(Say::HelloOk(hello_ok)),
-        })
-        .await;
-        for (assignment, input) in hello.to_hand_out {
-            let task = ToWorker::Task(Box::new(assignment), input);
-            self.hub.send(&key, Some(number), task);
-        }
+impl Greeted<'_> {
+    async fn exchange(&mut self) -> Result<(), Refusal> {
+        self.greet_back().await?;
         let mut reports = FuturesUnordered::new();
         loop {
             tokio::select! {
-                delivered = tasks.recv() => match delivered {
-                    Some(delivered) => self.say(message(delivered)).await,
-                    None => return Err(Refusal::not_leader()),
+                message = self.poll.next() => match message {
+                    Some(message) => self.deliver(message).await?,
+                    None => return Err(PollClosed.into()),
                 },
-                Some(result) = reports.next() => {
-                    let (sequence, result): (u64, v1::ItemResult) = result;
-                    let result = v1::MessageResult { sequence, result: Some(result) };
-                    self.say(v1::ServerMessage { message: Some(Say::Result(result)) }).await;
+                Some((sequence, result)) = reports.next() => {
+                    let result = Some(result);
+                    self.say(Say::Result(v1::MessageResult { sequence, result })).await?;
                 }
-                heard = self.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
+                heard = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
                     let Ok(Some(heard)) = heard else { return Ok(()) };
-                    let sequence = heard.sequence;
-                    match heard.message {
-                        Some(Heard::Slots(slots)) => {
-                            let set = self.hub.set_total(number, slots.tasks_total_max);
-                            set.map_err(|_| Refusal::not_leader())?;
-                        }
-                        Some(Heard::Hello(_)) | None => return Err(Refusal::invalid(
-                            "message",
-                            "expected a report or slots, but the message is empty or a second hello",
-                        )),
-                        Some(report) => reports.push(reports::answer(
-                            self.context.clone(),
-                            (key.clone(), hello.incarnation),
-                            (sequence, report),
-                        )),
+                    if let Some(report) = self.hear(heard)? {
+                        reports.push(report);
                     }
                 }
-                () = self.context.shutdown.cancelled() => return Err(Refusal::not_leader()),
             }
         }
     }
 
-    /// Sends a message; a worker that is gone is noticed by its incoming side.
-    async fn say(&self, message: v1::ServerMessage) {
-        drop(self.outgoing.send(Ok(message)).await);
+    /// Answers the hello, and hands out again what the worker does not have of what it should.
+    async fn greet_back(&self) -> Result<(), Refusal> {
+        let standing = self.greeting.standing(&self.session.context)?;
+        let status = if standing.is_draining {
+            v1::WorkerStatus::Draining
+        } else {
+            v1::WorkerStatus::Active
+        };
+        let status = status.into();
+        self.say(Say::HelloOk(v1::HelloOk { status })).await?;
+        for task in standing.leases {
+            if let Some(task) = self.greeting.missing(&self.session.context, task)? {
+                self.poll.count_task();
+                self.say(Say::Task(task)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends on what an entry had for the worker.
+    async fn deliver(&self, message: ToWorker) -> Result<(), Refusal> {
+        match message {
+            ToWorker::Task(assignment) => self.deliver_task(*assignment).await,
+            ToWorker::Revoked(token) => self.say(assignment::cancelled(token)).await,
+            ToWorker::Draining => self.say(Say::Draining(v1::Draining {})).await,
+        }
+    }
+
+    async fn deliver_task(&self, assignment: Assignment) -> Result<(), Refusal> {
+        let task_id = assignment.token.task_id();
+        match assignment::read(&self.session.context, assignment) {
+            Ok(task) => self.say(Say::Task(task)).await,
+            // The lease stands: the task is handed out again when the worker polls anew, or its
+            // lease ends.
+            Err(refusal) => {
+                tracing::warn!(task = %task_id, %refusal, "a task was not delivered");
+                self.poll.discount_task();
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a message in; a report is to be answered.
+    fn hear(
+        &self,
+        heard: v1::WorkerMessage,
+    ) -> Result<Option<impl Future<Output = (u64, v1::ItemResult)> + use<>>, Refusal> {
+        match heard.message {
+            Some(Heard::Slots(slots)) => {
+                if self.poll.is_draining() {
+                    // It may have registered anew, which ends its drain (A20).
+                    let standing = self.greeting.standing(&self.session.context)?;
+                    self.poll.set_draining(standing.is_draining);
+                }
+                self.poll.set_total(slots.tasks_total_max)?;
+                Ok(None)
+            }
+            Some(Heard::Hello(_)) | None => Err(Refusal::invalid(
+                "message",
+                "expected a report or slots, but the message is empty or a second hello",
+            )),
+            Some(report) => Ok(Some(reports::answer(
+                Arc::clone(&self.session.context),
+                (self.greeting.key().clone(), self.greeting.incarnation()),
+                (heard.sequence, report),
+            ))),
+        }
+    }
+
+    /// Sends a message as soon as there is room for it. A refusal because the worker is gone reaches
+    /// nobody.
+    async fn say(&self, message: Say) -> Result<(), Refusal> {
+        let message = v1::ServerMessage {
+            message: Some(message),
+        };
+        let bytes = message.encoded_len();
+        let sent = self.session.outgoing.send(Ok(message), bytes).await;
+        sent.map_err(|NotSent| {
+            Refusal::unavailable("expected the worker to listen, but it is gone")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_without_a_hello_is_ended_in_time() {
+        let refusal = first_message(&mut stream::pending()).await.unwrap_err();
+        assert!(refusal.to_string().contains("hello_missing"), "{refusal}");
+        let nothing = first_message(&mut stream::empty()).await;
+        assert_eq!(nothing.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_stream_begins_with_a_hello_and_nothing_else() {
+        let slots = v1::WorkerMessage {
+            sequence: 1,
+            message: Some(Heard::Slots(v1::WorkerSlots { tasks_total_max: 1 })),
+        };
+        let refusal = first_message(&mut stream::iter([Ok(slots)])).await;
+        assert!(!refusal.unwrap_err().may_succeed_later());
     }
 }

@@ -6,10 +6,12 @@
 )]
 
 mod actions;
+mod embedded;
 mod members;
 mod node;
 mod runs;
 mod schemas;
 mod serving;
 mod watching;
+mod workers;
 mod workflows;

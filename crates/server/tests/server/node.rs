@@ -14,6 +14,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use v1::action_service_client::ActionServiceClient;
 use v1::cluster_service_client::ClusterServiceClient;
+use v1::worker_service_client::WorkerServiceClient;
 use v1::workflow_service_client::WorkflowServiceClient;
 
 /// A run of it waits for a signal and then ends with the signal's payload.
@@ -111,6 +112,10 @@ impl Node {
 
     pub(crate) fn actions(&self) -> ActionServiceClient<Channel> {
         ActionServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn workers(&self) -> WorkerServiceClient<Channel> {
+        WorkerServiceClient::new(self.channel())
     }
 
     pub(crate) fn cluster(&self) -> ClusterServiceClient<Channel> {

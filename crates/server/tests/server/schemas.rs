@@ -59,6 +59,41 @@ async fn a_known_key_wins_over_an_input_that_the_schema_refuses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_repeated_finds_its_run_although_the_schema_has_become_stricter() {
+    let node = Node::start().await;
+    node.create(&with_schema("id")).await;
+    let drawn = |input: &str| v1::StartRunRequest {
+        request_id: vec![7; 16].into(),
+        ..start_of("approval", input)
+    };
+    let first = node.run(drawn(r#"{"id":1}"#)).await;
+    node.create(&with_schema("id, name")).await;
+    assert_eq!(node.run(drawn(r#"{"id":1}"#)).await, first);
+    // Another request with the same id is another matter.
+    assert_eq!(
+        refused(node.try_run(drawn(r#"{"id":2}"#)).await),
+        (Code::Aborted, "request_id_reused".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_key_wins_over_an_input_that_only_the_next_schema_refuses() {
+    let node = Node::start().await;
+    node.create(&with_schema("id")).await;
+    let keyed = || v1::StartRunRequest {
+        idempotency_key: "k".to_owned(),
+        ..start_of("approval", r#"{"id":1}"#)
+    };
+    let first = node.run(keyed()).await;
+    node.create(&with_schema("id, name")).await;
+    let existing = true;
+    assert_eq!(
+        node.run(keyed()).await,
+        v1::StartRunResponse { existing, ..first }
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_required_key_must_be_given() {
     let node = Node::start().await;
     node.create(&APPROVAL.replace("start:", "idempotency: required\nstart:"))

@@ -3,7 +3,7 @@
 use crate::files::fixture;
 use crate::wire;
 use flotilla_api::v1;
-use flotilla_tests::{Cluster, PATIENCE, wait_until};
+use flotilla_tests::{Cluster, ClusterStatus, Flo, PATIENCE, wait_until};
 use std::time::Duration;
 use tonic::Code;
 
@@ -60,6 +60,8 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
         }
     });
 
+    expect_no_healthy_leader(&cluster.flo_at(survivor));
+
     for id in cluster.ids() {
         if id != survivor {
             cluster.restart(id);
@@ -71,4 +73,20 @@ fn without_a_quorum_writes_are_retryable_and_the_status_is_answered() {
     assert_eq!(flo.text(&start), during, "one key is one run");
     let runs = flo.json(&["workflow", "runs", "--workflow", "parked"]);
     assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "{runs}");
+}
+
+/// Expects the status, for people and for programs, to show no leader that could serve.
+fn expect_no_healthy_leader(flo: &Flo) {
+    let told = flo.run(&["cluster", "status"]);
+    assert_eq!(told.code, 4, "{}", told.show());
+    assert!(told.stdout.contains("without a leader"), "{}", told.show());
+    let unreachable = told.stdout.matches("unreachable").count();
+    assert_eq!(unreachable, 2, "{}", told.show());
+    assert!(told.stderr.contains("1 of 3 voters"), "{}", told.show());
+
+    let answer = flo.run(&["-o", "json", "cluster", "status"]);
+    let status: ClusterStatus = answer.decode_stdout().expect("a status");
+    let mut leaders = status.nodes.iter().filter(|node| node.role == "leader");
+    assert!(leaders.all(|node| !node.healthy), "{status:?}");
+    answer.refusal().expect(4, "no_leader");
 }

@@ -87,6 +87,12 @@ impl Invoke {
             ..InvokeActionRequest::default()
         };
         let response = client.invoke_action(request).await?;
+        if response.existing {
+            session.output.note(&format!(
+                "action run {} exists already for this idempotency key",
+                response.action_run_id
+            ));
+        }
         if is_waiting {
             let run = wait(&client, response.action_run_id).await?;
             conclude(&run)?;
@@ -168,17 +174,17 @@ mod tests {
     #[test]
     fn an_invocation_has_the_published_fields() {
         let view = InvokedView {
-            action_run_id: "actrun-4".to_owned(),
+            action_run_id: "arun-4".to_owned(),
             existing: false,
         };
-        expect![[r#"{"action_run_id":"actrun-4","existing":false}"#]]
+        expect![[r#"{"action_run_id":"arun-4","existing":false}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 
     #[test]
     fn only_an_action_run_that_completed_is_a_success() {
         let run = |status: ActionRunStatus| ActionRun {
-            action_run_id: "actrun-4".to_owned(),
+            action_run_id: "arun-4".to_owned(),
             action: "charge".to_owned(),
             status: status.into(),
             error_message: Some("card refused".to_owned()),
@@ -187,8 +193,8 @@ mod tests {
         assert_eq!(conclude(&run(ActionRunStatus::Completed)), Ok(()));
         let failure = conclude(&run(ActionRunStatus::Failed)).expect_err("failed");
         expect![[r#"
-            error: expected action run actrun-4 of charge to complete, but it ended failed: card refused
-            hint: flo action status actrun-4 tells more
+            error: expected action run arun-4 of charge to complete, but it ended failed: card refused
+            hint: flo action status arun-4 tells more
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }

@@ -8,7 +8,7 @@ use flotilla_client::v1::GetActionRunRequest;
 
 /// Show what an action run is doing, or how it ended, as JSON
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  flo action status actrun-4")]
+#[command(after_help = "Example:\n  flo action status arun-4")]
 pub(crate) struct Status {
     /// The action run's id
     run: String,

@@ -6,18 +6,29 @@ use crate::views::ClusterView;
 use clap::Args;
 use flotilla_client::v1::GetStatusRequest;
 
+const EXAMPLES: &str = "\
+Examples:
+  flo cluster status
+  flo cluster status --endpoint 127.0.0.1:9010 -o json
+
+Exit codes: 0 with a leader, 4 without one, 5 when no node answers.";
+
 /// Show the members of the cluster as the node that answers sees them
 ///
-/// Answers without a quorum too, then with no leader.
+/// Answers without a quorum too, then with no leader and exit code 4.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  flo cluster status --endpoint 127.0.0.1:9010")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Status {}
 
 impl Status {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let status = session.client()?.get_status(GetStatusRequest {}).await?;
-        session
-            .output
-            .value(&ClusterView::from(status), ClusterView::text)
+        let view = ClusterView::from(status);
+        session.output.value(&view, ClusterView::text)?;
+        if view.has_leader() {
+            return Ok(());
+        }
+        let message = "expected a node to lead with a quorum behind it, but none does";
+        Err(Failure::retryable("no_leader", message).with_hint(view.advice()))
     }
 }

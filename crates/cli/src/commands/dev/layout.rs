@@ -57,11 +57,10 @@ impl Layout {
                 node_id,
                 listen,
                 peer_listen,
-                http_listen,
                 ..
             } = config;
             text.push_str(&format!(
-                "node {node_id}: clients {listen}, peers {peer_listen}, http {http_listen}\n"
+                "node {node_id}: clients {listen}, peers {peer_listen}\n"
             ));
         }
         let endpoints: Vec<String> = configs
@@ -105,12 +104,13 @@ mod tests {
         };
         let configs = layout.configs().expect("enough ports");
         expect![[r#"
-            node 1: clients 127.0.0.1:9000, peers 127.0.0.1:9001, http 127.0.0.1:9002
-            node 2: clients 127.0.0.1:9010, peers 127.0.0.1:9011, http 127.0.0.1:9012
+            node 1: clients 127.0.0.1:9000, peers 127.0.0.1:9001
+            node 2: clients 127.0.0.1:9010, peers 127.0.0.1:9011
             data in .flo
             endpoints 127.0.0.1:9000,127.0.0.1:9010
         "#]]
         .assert_eq(&layout.text(&configs));
+        assert_eq!(configs[1].http_listen.port(), 9012);
         assert_eq!(configs[1].data_dir, PathBuf::from(".flo/node-2"));
         assert_eq!(configs[0].peers.len(), 2);
         assert_eq!(configs[0].peers[1].address, "127.0.0.1:9011");

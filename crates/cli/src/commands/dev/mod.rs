@@ -18,8 +18,8 @@ Examples:
   flo dev
   flo dev --nodes 3 --ephemeral
 
-Each node takes three ports: for clients, peers and HTTP. Node 1 has 9000, 9001 and 9002, node 2
-9010, 9011 and 9012, and so on.";
+Each node has three ports: for clients, for peers, and one kept for HTTP, which is not served yet.
+Node 1 has 9000, 9001 and 9002, node 2 9010, 9011 and 9012, and so on.";
 
 /// Run a cluster in this process, to try things out
 ///

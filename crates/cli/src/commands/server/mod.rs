@@ -1,8 +1,10 @@
 //! `flo server`: one node of a cluster.
 
 mod settings;
+mod waiting;
 
 use self::settings::Settings;
+use self::waiting::Waiting;
 use crate::failure::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -28,7 +30,8 @@ or Ctrl-C, 1 could not go on, 2 bad configuration, 3 could not start.";
 
 /// Run one node of a cluster
 ///
-/// Prints one line once a leader serves. Logs go to stderr. SIGTERM and Ctrl-C stop it gracefully.
+/// Prints one line once a leader serves; until then the log says what it waits for. Logs go to stderr.
+/// SIGTERM and Ctrl-C stop it gracefully.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Server {
@@ -50,6 +53,7 @@ impl Server {
 async fn serve(config: ServerConfig) -> Result<(), Failure> {
     let mut shutdown = Shutdown::new()?;
     let node_id = config.node_id;
+    let waiting = Waiting::new(&config);
     let server = tokio::select! {
         server = flotilla_server::Server::start(config) => server,
         () = shutdown.requested() => return Ok(()),
@@ -63,6 +67,7 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
             false
         }
         () = shutdown.requested() => true,
+        never = waiting.tell() => match never {},
     };
     let stop = async {
         if !is_stopping {

@@ -27,7 +27,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<SocketAddr>,
 
-    /// Where to listen for HTTP [default: 127.0.0.1:9002]
+    /// Kept for HTTP, which is not served yet [default: 127.0.0.1:9002]
     #[arg(
         long,
         env = "FLO_HTTP_LISTEN",
@@ -73,7 +73,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<String>,
 
-    /// The peer address of a member, for a node that is not among the first ones
+    /// The peer address of a member, for a node that is not among the first ones; it waits until the
+    /// cluster adds it
     #[arg(
         long,
         env = "FLO_JOIN",

@@ -1,20 +1,20 @@
 //! `flo workflow create`.
 
+use super::findings::{self, DEFINITION_INVALID};
 use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
+use crate::output::{Format, Output};
 use crate::session::Session;
 use crate::views::FindingView;
 use clap::Args;
 use flotilla_client::v1::{CreateWorkflowRequest, CreateWorkflowResponse};
 use serde::Serialize;
 
-/// The code of a refusal that the source itself explains.
-const DEFINITION_INVALID: &str = "definition_invalid";
-
 /// Store a workflow's definition
 ///
-/// The same content under the same name and version is stored once. Without -n it goes to the
-/// namespace that the definition names.
+/// The same content under the same name and version is stored once; new content under an old version
+/// is a new revision of it. Without -n it goes to the namespace that the definition names. A warning
+/// refuses nothing: E507 says that an action or a child workflow is not registered yet.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow create -f order.yaml\n  flo workflow create -f - --make-latest"
@@ -48,17 +48,30 @@ impl Create {
             make_latest: self.make_latest,
             ..CreateWorkflowRequest::default()
         };
+        let output = session.output;
         let created = session.client()?.create_workflow(request).await;
-        let created = created.map_err(|error| explain(error.into(), &source))?;
+        let created = created.map_err(|error| explain(error.into(), &source, output))?;
         let view = CreatedView::from(created);
         for finding in &view.findings {
-            eprintln!("{}", finding.text());
+            output.note(&finding.text());
         }
-        session.output.value(&view, CreatedView::text)
+        if let Some(note) = view.note() {
+            output.note(&note);
+        }
+        output.value(&view, CreatedView::text)
     }
 }
 
 impl CreatedView {
+    /// What is easily missed: a version of this name had other content before.
+    fn note(&self) -> Option<String> {
+        let Self {
+            version, revision, ..
+        } = self;
+        let is_changed = self.created && *revision > 1;
+        is_changed.then(|| format!("version {version:?} has new content: revision {revision}"))
+    }
+
     fn text(&self) -> String {
         let Self {
             name,
@@ -89,19 +102,18 @@ impl From<CreateWorkflowResponse> for CreatedView {
     }
 }
 
-/// Shows the findings with their source lines, which the server's refusal has not, where this
-/// binary's validation finds them too.
-fn explain(failure: Failure, source: &DefinitionSource) -> Failure {
-    if failure.code() != DEFINITION_INVALID {
+/// Shows a person the findings in place of the server's refusal, which has not the source lines, where
+/// this binary's validation finds them too.
+fn explain(failure: Failure, source: &DefinitionSource, output: Output) -> Failure {
+    if failure.code() != DEFINITION_INVALID || output.format() != Format::Text {
         return failure;
     }
     let parsed = flotilla_dsl::parse(&source.text);
-    if !parsed.is_refused() {
-        return failure;
+    if parsed.is_refused() {
+        findings::show_and_refuse(source, &parsed.findings, output)
+    } else {
+        failure
     }
-    let text = flotilla_dsl::render(&parsed.findings, &source.text, &source.file_name);
-    eprintln!("{text}");
-    failure.without_violations()
 }
 
 #[cfg(test)]
@@ -125,6 +137,22 @@ mod tests {
         expect![[r#"{"name":"order","version":"1.0.0","revision":2,"created":true,"is_latest":true,"findings":[]}"#]]
             .assert_eq(&serde_json::to_string(&view()).expect("printable"));
         assert_eq!(view().text(), "order 1.0.0 revision 2 created");
+    }
+
+    #[test]
+    fn new_content_under_an_old_version_is_pointed_out() {
+        let note = Some(r#"version "1.0.0" has new content: revision 2"#.to_owned());
+        assert_eq!(view().note(), note);
+        let first = CreatedView {
+            revision: 1,
+            ..view()
+        };
+        assert_eq!(first.note(), None);
+        let unchanged = CreatedView {
+            created: false,
+            ..view()
+        };
+        assert_eq!(unchanged.note(), None);
     }
 
     #[test]

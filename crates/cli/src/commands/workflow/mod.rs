@@ -1,9 +1,12 @@
 //! `flo workflow`.
 
+mod activity;
 mod cancel;
 mod create;
 mod disable;
 mod enable;
+mod findings;
+mod graph;
 mod history;
 mod list;
 mod runs;
@@ -31,6 +34,7 @@ pub(crate) enum WorkflowCommand {
     List(list::List),
     Runs(runs::Runs),
     Show(show::Show),
+    Graph(graph::Graph),
     Enable(enable::Enable),
     Disable(disable::Disable),
 }
@@ -48,6 +52,7 @@ impl WorkflowCommand {
             Self::List(list) => list.run(session).await,
             Self::Runs(runs) => runs.run(session).await,
             Self::Show(show) => show.run(session).await,
+            Self::Graph(graph) => graph.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
         }

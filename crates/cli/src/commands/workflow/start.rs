@@ -2,21 +2,24 @@
 
 use super::wait;
 use crate::failure::Failure;
-use crate::json_argument;
 use crate::session::Session;
+use crate::{json_argument, period};
 use clap::Args;
 use flotilla_client::v1::{StartRunRequest, StartRunResponse};
 use serde::Serialize;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   flo workflow start order '{\"id\": 7}'
-  flo workflow start order @order.json --idempotency-key order-7 --wait";
+  flo workflow start order @order.json --idempotency-key order-7 --wait
+  flo workflow start order @order.json --wait --wait-timeout 30s";
 
 /// Start a run and print its id
 ///
-/// With --wait, block until the run has ended and print its output instead; the exit code is then 0
-/// only for a run that completed, and 3 otherwise.
+/// With --wait, tell the run's id on stderr, block until the run has ended and print its output
+/// instead; the exit code is then 0 only for a run that completed, and 3 otherwise. The wait lasts as
+/// long as the run: --timeout is for single calls, --wait-timeout bounds the wait.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Start {
@@ -47,6 +50,10 @@ pub(crate) struct Start {
     /// Wait for the end and print the output
     #[arg(long)]
     wait: bool,
+
+    /// How long to wait at most; then the exit code is 4, and the run goes on [default: to the end]
+    #[arg(long, value_name = "TIME", value_parser = period::parse, requires = "wait")]
+    wait_timeout: Option<Duration>,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,12 +76,28 @@ impl Start {
             ..StartRunRequest::default()
         };
         let client = session.client()?;
-        let started = client.start_run(request).await?;
-        if self.wait {
-            return wait::until_end(&client, started.run_id, session.output).await;
+        let view = StartedView::from(client.start_run(request).await?);
+        let output = session.output;
+        if self.wait || view.existing {
+            output.note(&view.note());
         }
-        let view = StartedView::from(started);
-        session.output.value(&view, |view| view.run_id.clone())
+        if !self.wait {
+            return output.value(&view, |view| view.run_id.clone());
+        }
+        let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
+        output.json_text(&result)
+    }
+}
+
+impl StartedView {
+    /// Which run it is, and whether it is one that was there before (W20).
+    fn note(&self) -> String {
+        let run_id = &self.run_id;
+        if self.existing {
+            format!("run {run_id} exists already for this idempotency key")
+        } else {
+            format!("run {run_id} started")
+        }
     }
 }
 
@@ -106,5 +129,14 @@ mod tests {
         });
         expect![[r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","revision":1,"existing":false}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
+        assert_eq!(view.note(), "run wfrun-1 started");
+        let existing = StartedView {
+            existing: true,
+            ..view
+        };
+        assert_eq!(
+            existing.note(),
+            "run wfrun-1 exists already for this idempotency key"
+        );
     }
 }

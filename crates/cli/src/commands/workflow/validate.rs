@@ -1,19 +1,27 @@
 //! `flo workflow validate`.
 
+use super::findings::{count_of, refusal};
 use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
-use flotilla_dsl::{Finding, Severity};
+use flotilla_dsl::Finding;
 use serde::Serialize;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo workflow validate -f order.yaml
+  flo workflow validate -o json -f -
+
+Exit codes: 0 valid, also with warnings; 3 when an error was found, a file that is no YAML included;
+2 for a file that cannot be read, or is no text.";
 
 /// Check a definition without a server
 ///
-/// Prints every finding, errors first. Exits with 3 when there is an error; warnings refuse nothing.
+/// Prints every finding on stdout, errors first. Warnings refuse nothing. What only a server knows,
+/// such as whether an action is registered (E507), is told by `create`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  flo workflow validate -f order.yaml\n  flo workflow validate -o json -f -"
-)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Validate {
     /// The definition, YAML or JSON; - reads stdin
     #[arg(short, long, value_name = "FILE")]
@@ -38,7 +46,7 @@ impl Validate {
         if view.valid {
             return Ok(());
         }
-        Err(refusal(&view, &source.file_name))
+        Err(refusal(&source.file_name, view.findings))
     }
 }
 
@@ -55,21 +63,6 @@ impl ValidationView<'_> {
             (false, _) => findings,
         }
     }
-}
-
-fn refusal(view: &ValidationView, name: &str) -> Failure {
-    let is_error = |finding: &&Finding| finding.severity() == Severity::Error;
-    let errors = view.findings.iter().filter(is_error).count();
-    let errors = count_of(errors, "error");
-    Failure::refused(
-        "definition_invalid",
-        format!("expected {name} to be a valid workflow, but it has {errors}"),
-    )
-}
-
-fn count_of(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]
@@ -117,17 +110,5 @@ mod tests {
                   = hint: add `start:` with `run:` or `waitForSignal:`
             "#]]
         ));
-    }
-
-    #[test]
-    fn the_refusal_counts_the_errors() {
-        let parsed = flotilla_dsl::parse("kind: Workflow\nname: a\nversion: \"1\"\n");
-        let view = ValidationView {
-            valid: false,
-            findings: &parsed.findings,
-        };
-        let failure = refusal(&view, "order.yaml");
-        assert_eq!(failure.code(), "definition_invalid");
-        assert_eq!(count_of(2, "error"), "2 errors");
     }
 }

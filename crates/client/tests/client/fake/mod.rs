@@ -186,6 +186,20 @@ impl UnaryCall {
             .and_then(|value| value.to_str().ok())
     }
 
+    /// The caller's deadline.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        let text = self.grpc_timeout()?;
+        let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        let count = count.parse().ok()?;
+        match unit {
+            "n" => Some(Duration::from_nanos(count)),
+            "u" => Some(Duration::from_micros(count)),
+            "m" => Some(Duration::from_millis(count)),
+            "S" => Some(Duration::from_secs(count)),
+            _ => None,
+        }
+    }
+
     fn send(self, answer: Result<Answer, Status>) {
         // A caller that has given up is no fault of the node.
         drop(self.answer.send(answer));

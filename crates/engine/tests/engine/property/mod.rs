@@ -11,6 +11,7 @@ use flotilla_engine::tables::{
     Cluster, ClusterRecord, History, HistoryRecord, Quarantine, QuarantinedKind, Runs, Table,
     Timers, decode_key, decode_record, encode_key, encode_record,
 };
+use flotilla_engine::view::{self, TimerCursor};
 use flotilla_engine::{Applied, Body, Entry, Rejection};
 use moves::{Move, histories, single_histories};
 use player::Player;
@@ -35,6 +36,7 @@ proptest! {
     #[test]
     fn every_entry_leaves_the_tables_in_agreement(history in histories()) {
         let mut player = Player::new();
+        let mut cursor = TimerCursor::default();
         invariants::check(&player.store);
         for one in &history {
             let entry = player.entry(one);
@@ -43,6 +45,10 @@ proptest! {
             let is_bug = |reply: &Result<_, Rejection>| matches!(reply, Err(Rejection::Internal(_)));
             prop_assert!(!applied.replies.iter().any(is_bug), "{:?}", applied.replies);
             invariants::check(&player.store);
+            let read_on = cursor.due_timers(&player.store, applied.now_ms, 2);
+            let read_all = view::due_timers(&player.store, applied.now_ms, 2);
+            let found = "memory does not fail";
+            prop_assert_eq!(read_on.expect(found), read_all.expect(found));
         }
     }
 

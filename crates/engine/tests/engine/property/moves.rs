@@ -15,7 +15,7 @@ pub(super) struct Move {
 pub(super) struct OfferPlan {
     pub(super) worker: u8,
     pub(super) slots: u32,
-    pub(super) has_label: bool,
+    pub(super) labels: u8,
 }
 
 /// A command whose numbers pick from what there is: runs, tokens, timers.
@@ -62,7 +62,7 @@ pub(super) enum Intent {
         action: u8,
         priority: u8,
         delay_ms: u64,
-        has_label: bool,
+        labels: u8,
         key: Option<u8>,
     },
     Assign {
@@ -109,7 +109,9 @@ pub(super) enum Intent {
         run: u8,
         due_ms: u64,
     },
-    BeginTerm,
+    BeginTerm {
+        term: u8,
+    },
     Sweep,
 }
 
@@ -144,10 +146,10 @@ fn moves() -> impl Strategy<Value = Move> {
 }
 
 fn offers() -> impl Strategy<Value = OfferPlan> {
-    (0..4_u8, 1..4_u32, any::<bool>()).prop_map(|(worker, slots, has_label)| OfferPlan {
+    (0..4_u8, 1..4_u32, 0..3_u8).prop_map(|(worker, slots, labels)| OfferPlan {
         worker,
         slots,
-        has_label,
+        labels,
     })
 }
 
@@ -209,13 +211,13 @@ fn on_workers() -> impl Strategy<Value = Intent> {
 }
 
 fn on_registries() -> impl Strategy<Value = Intent> {
-    let invoke = (0..4_u8, any::<u8>(), 0..300_u64, any::<bool>(), 0..5_u8);
+    let invoke = (0..4_u8, any::<u8>(), 0..300_u64, 0..3_u8, 0..5_u8);
     prop_oneof![
-        5 => invoke.prop_map(|(action, priority, delay_ms, has_label, key)| Intent::Invoke {
+        5 => invoke.prop_map(|(action, priority, delay_ms, labels, key)| Intent::Invoke {
             action,
             priority,
             delay_ms: delay_ms.saturating_sub(150),
-            has_label,
+            labels,
             key: (key < 2).then_some(key),
         }),
         1 => (0..3_u8, 0..3_u32)
@@ -227,7 +229,7 @@ fn on_registries() -> impl Strategy<Value = Intent> {
         1 => (0..3_u8, any::<bool>())
             .prop_map(|(version, is_other)| Intent::Create { version, is_other }),
         1 => (1..4_u8).prop_map(|action| Intent::DeleteAction { action }),
-        1 => Just(Intent::BeginTerm),
+        1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
         1 => Just(Intent::Sweep),
         1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
     ]

@@ -166,7 +166,9 @@ impl Player {
             Intent::FireGone { run, due_ms } => Body::FireTimer(FireTimer {
                 timer: step_wake(u64::from(*run), *due_ms),
             }),
-            Intent::BeginTerm => Body::BeginTerm(BeginTerm {}),
+            Intent::BeginTerm { term } => Body::BeginTerm(BeginTerm {
+                term: u64::from(*term),
+            }),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
         }
     }
@@ -333,14 +335,14 @@ fn on_actions(intent: &Intent) -> Body {
             action,
             priority,
             delay_ms,
-            has_label,
+            labels: asked,
             key,
         } => Body::InvokeAction(InvokeAction {
             name: action_name(*action),
             input: Json::null(),
             priority: *priority,
             delay_ms: *delay_ms,
-            labels: labels(*has_label),
+            labels: labels(*asked),
             idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
         }),
         Intent::Assign { action } => Body::AssignTasks(AssignTasks {
@@ -404,14 +406,16 @@ fn offer(poll: u64, plan: &OfferPlan) -> Offer {
         worker: worker_id(plan.worker),
         poll,
         actions: [0, 1, 2].map(action_name).to_vec(),
-        labels: labels(plan.has_label),
+        labels: labels(plan.labels),
         slots: plan.slots,
     }
 }
 
-fn labels(has_label: bool) -> BTreeMap<String, String> {
-    let label = ("gpu".to_owned(), "yes".to_owned());
-    has_label.then_some(label).into_iter().collect()
+/// None, one or two labels.
+fn labels(count: u8) -> BTreeMap<String, String> {
+    let labels = [("gpu", "yes"), ("zone", "eu")].into_iter();
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    labels.take(usize::from(count)).map(owned).collect()
 }
 
 /// The runs that the engine named, and those that callers did.

@@ -187,7 +187,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
                 Some("execution_failure") => FailureOutcome::ExecutionFailure,
                 Some(other) => panic!("expected an outcome of failures, but found {other}"),
             },
-            message: line.next().unwrap_or_else(|| "broken".to_owned()),
+            message: message(line),
         }),
         "touch" => Body::TouchTask(TouchTask {
             token: token(world, &line.word()),
@@ -227,7 +227,9 @@ fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
             worker_id: worker_id(line),
             incarnation: line.number("incarnation").unwrap_or(1),
         }),
-        "begin-term" => Body::BeginTerm(BeginTerm {}),
+        "begin-term" => Body::BeginTerm(BeginTerm {
+            term: line.next_number(),
+        }),
         "sweep" => Body::SweepRequests(SweepRequests {}),
         _ => return None,
     })
@@ -282,6 +284,12 @@ fn action(line: &mut Line) -> ActionName {
 fn key(line: &mut Line) -> Option<IdempotencyKey> {
     let key = line.option("key")?;
     Some(IdempotencyKey::new(key).expect("an idempotency key"))
+}
+
+/// What went wrong; `LONG` in it stands for 5,000 letters.
+fn message(line: &mut Line) -> String {
+    let text = line.next().unwrap_or_else(|| "broken".to_owned());
+    text.replace("LONG", &"x".repeat(5_000))
 }
 
 /// JSON as written; `LARGE` in it stands for 600,000 letters.

@@ -1,6 +1,6 @@
 //! Events of a run's history in words, by the manual's names (W23).
 
-use super::show::{definition_of, line, option, payload, step_name, target};
+use super::show::{definition_of, line, option, payload, shortened, step_name, target};
 use super::world::World;
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::RunNumber;
@@ -104,6 +104,10 @@ fn kind_in_words(
     }
 }
 
+fn words(detail: &Option<String>) -> String {
+    option(": ", &detail.as_deref().map(shortened))
+}
+
 fn target_in_words(kind: &EventKind) -> (&'static str, String) {
     match kind {
         EventKind::ActionNotFound { action } => ("action_not_found", action.to_string()),
@@ -132,7 +136,14 @@ fn target_in_words(kind: &EventKind) -> (&'static str, String) {
         EventKind::ActionCompleted {
             action_run,
             outcome,
-        } => ("action_completed", format!("{action_run} {outcome}")),
+            error,
+        } => {
+            let error = error
+                .as_ref()
+                .map(|error| format!("{}: {}", error.code, shortened(&error.message)));
+            let error = option(" ", &error);
+            ("action_completed", format!("{action_run} {outcome}{error}"))
+        }
         EventKind::ChildStarted { child } => ("child_started", child.to_string()),
         EventKind::ChildCompleted { child, outcome } => {
             ("child_completed", format!("{child} {outcome}"))
@@ -148,15 +159,16 @@ fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, Str
         }
         EventKind::WorkflowFailed { terminal, detail } => (
             "workflow_failed",
-            format!("{}{}", target(definition, *terminal), option(": ", detail)),
+            format!("{}{}", target(definition, *terminal), words(detail)),
         ),
         EventKind::WorkflowCancelled { terminal, reason } => (
             "workflow_cancelled",
             format!("{}{}", target(definition, *terminal), option(": ", reason)),
         ),
-        EventKind::WorkflowTimedOut { terminal } => {
-            ("workflow_timed_out", target(definition, *terminal))
-        }
+        EventKind::WorkflowTimedOut { terminal, detail } => (
+            "workflow_timed_out",
+            format!("{}{}", target(definition, *terminal), words(detail)),
+        ),
         EventKind::RunQuarantined => ("run_quarantined", String::new()),
         other => panic!("{other:?} ends no run"),
     }

@@ -37,8 +37,14 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         "show" => show(world, &mut line),
         "timers" => listed(world.timers().iter().map(timer_in_words)),
         "ready" => listed(world.rows::<Ready>().iter().map(|(key, _)| {
-            let (_, action, inverted_priority, number) = key;
-            format!("{action} {number} priority {}", u8::MAX - inverted_priority)
+            let (_, action, labels, inverted_priority, number) = key;
+            let labels: Vec<String> = labels
+                .0
+                .iter()
+                .map(|(name, value)| format!(" {name}={value}"))
+                .collect();
+            let priority = u8::MAX - inverted_priority;
+            format!("{action} {number} priority {priority}{}", labels.concat())
         })),
         "quarantine" => listed(world.rows::<Quarantine>().iter().map(
             |((kind, number), record)| format!("{kind:?} {number} at index {}", record.raft_index),
@@ -110,7 +116,8 @@ fn stamps(world: &World, number: RunNumber) -> String {
     let own = rows.iter().filter(|((owner, _), _)| *owner == number);
     listed(own.map(|((_, first), record)| {
         let (at_ms, index, node) = (record.at_ms, record.raft_index, record.node.0);
-        format!("  {first} at {at_ms} index {index} node {node}")
+        let term = record.term;
+        format!("  {first} at {at_ms} index {index} node {node} term {term}")
     }))
 }
 

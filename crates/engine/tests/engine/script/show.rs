@@ -63,7 +63,14 @@ fn reply_in_words(reply: &Reply) -> String {
             is_existing,
         } => format!("{} {action_run}", or(*is_existing, "existing", "invoked")),
         Reply::LeaseExtended { expires_at_ms } => format!("lease until {expires_at_ms}"),
-        Reply::TasksAssigned { count } => format!("assigned {count}"),
+        Reply::TasksAssigned {
+            count,
+            offers_count,
+            is_fitting_left,
+        } => {
+            let left = or(*is_fitting_left, ", more would fit", "");
+            format!("assigned {count} to {offers_count} offers{left}")
+        }
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
     }
 }
@@ -127,7 +134,7 @@ pub(super) fn state(world: &World, run: &RunRecord) -> String {
         add(&mut text, format!("for {}", waiting_for(active)));
     }
     if let Some(detail) = &run.detail {
-        add(&mut text, format!("({detail})"));
+        add(&mut text, format!("({})", shortened(detail)));
     }
     if let Some(output) = run.output {
         add(&mut text, format!("output={}", payload(world, output)));
@@ -173,14 +180,19 @@ pub(super) fn definition_of(world: &World, run: &RunRecord) -> Definition {
         .definition
 }
 
-/// A payload's text; of a huge one, its length.
+/// A payload's text.
 pub(super) fn payload(world: &World, reference: PayloadRef) -> String {
     let json = world
         .read::<Payloads>(&reference)
         .expect("payloads are kept");
-    match json.as_str() {
-        long if long.len() > 1_000 => format!("({} bytes)", long.len()),
-        text => text.to_owned(),
+    shortened(json.as_str())
+}
+
+/// A text; of a huge one, its length.
+pub(super) fn shortened(text: &str) -> String {
+    match text.len() {
+        1_001.. => format!("({} bytes)", text.len()),
+        _ => text.to_owned(),
     }
 }
 

@@ -4,6 +4,10 @@
 //! command says against which definition. The check uses what this node has applied; when the
 //! engine finds that another definition is the latest by now, or the input fails, the check is made
 //! again with a linearizable read. So a start costs no read barrier unless something changed.
+//!
+//! A start whose input fails is proposed all the same, without a verdict: the same request may have
+//! been accepted before (design rule 9), or its key may name a run (W20), and both go before
+//! whatever may refuse the start. Only the engine can tell; for a new run it asks for the verdict.
 
 use super::{Workflows, unexpected};
 use crate::errors::Refusal;
@@ -15,8 +19,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::tables::{
-    DefinitionNumber, Definitions, IdempotencyKeys, Runs, Versions, Workflows as WorkflowRecords,
-    read,
+    DefinitionNumber, Definitions, Versions, Workflows as WorkflowRecords, read,
 };
 use flotilla_engine::{Body, Command, Rejection, Reply, RequestId, StartRun, VersionChoice};
 use tokio::time::Instant;
@@ -55,27 +58,22 @@ pub(super) async fn start(
             }
             verdict => verdict?,
         };
-        start.run.input_checked_for = match verdict {
-            Verdict::Unasked => None,
-            Verdict::Satisfied(definition) => Some(definition),
+        let (input_checked_for, violation) = match verdict {
+            Verdict::Unasked => (None, None),
+            Verdict::Satisfied(definition) => (Some(definition), None),
             Verdict::Violated(_) if freshness == Freshness::Stale => {
                 freshness = Freshness::Linearizable;
                 continue;
             }
-            Verdict::Violated(reason) => {
-                return workflows
-                    .existing(start, deadline)
-                    .await?
-                    .ok_or_else(|| Rejection::InputInvalid(reason).into());
-            }
+            Verdict::Violated(reason) => (None, Some(reason)),
         };
-        match workflows
-            .context
-            .gateway
-            .propose(start.command(), deadline)
-            .await?
-        {
-            Err(Rejection::InputVerdictStale) => freshness = Freshness::Linearizable,
+        start.run.input_checked_for = input_checked_for;
+        let gateway = &workflows.context.gateway;
+        match gateway.propose(start.command(), deadline).await? {
+            Err(Rejection::InputVerdictStale) => match violation {
+                Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
+                None => freshness = Freshness::Linearizable,
+            },
             result => return answer(&result?),
         }
     }
@@ -179,38 +177,5 @@ impl Workflows {
             }
             None => Ok(None),
         }
-    }
-
-    /// The run that the start's key names: the key is looked up before anything else may refuse the
-    /// start (W20).
-    async fn existing(
-        &self,
-        start: Start,
-        deadline: Instant,
-    ) -> Result<Option<v1::StartRunResponse>, Refusal> {
-        let Some(key) = start.run.idempotency_key else {
-            return Ok(None);
-        };
-        let key = (start.namespace, start.run.workflow, key);
-        let look_up = |reader: &dyn Reader| {
-            let Some(number) = read::<IdempotencyKeys>(reader, &key)? else {
-                return Ok(None);
-            };
-            let Some(run) = read::<Runs>(reader, &number)? else {
-                return Ok(None);
-            };
-            let definition = read::<Definitions>(reader, &run.definition)?;
-            Ok(definition.map(|definition| v1::StartRunResponse {
-                run_id: run.id.to_string(),
-                workflow: definition.definition.name.to_string(),
-                version: definition.definition.version.to_string(),
-                revision: definition.revision,
-                existing: true,
-            }))
-        };
-        self.context
-            .gateway
-            .read(Freshness::Linearizable, deadline, look_up)
-            .await
     }
 }

@@ -3,32 +3,44 @@
 //! The worker SDK does what every worker does: registering, the stream, leases, drain. Here is what
 //! a *command* worker adds. A [`Program`] says what to run; an [`attempt`] runs it once, in a process
 //! group of its own; [`verdict`] reads its exit code and output. Dropping an attempt kills the group,
-//! and the SDK drops it at the handler timeout, on a cancel and at a hard stop.
+//! and the SDK drops it at the handler timeout, on a cancel and at a hard stop. What a person would
+//! wonder about is told on stderr: what was registered, and what a worker that is stopped waits for.
 
 mod attempt;
 mod captured;
 mod process_group;
 mod program;
+mod registration;
+mod tally;
 mod task;
 mod verdict;
 
 use self::program::Program;
+use self::registration::Registration;
+use self::tally::Tally;
 use self::task::{ReportUrl, Task};
 use crate::failure::Failure;
 use crate::key_value;
-use crate::output;
+use crate::output::{self, Output};
 use crate::session::Session;
 use crate::shutdown::Shutdown;
 use clap::Args;
-use flotilla_client::{ActionContext, Client, Worker};
+use flotilla_client::{ActionContext, Client, Worker, WorkerBuilder};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long tasks may still run after the worker was told to stop.
+const DRAIN_GRACE: Duration = Duration::from_secs(30);
 
 const EXAMPLES: &str = "\
 Examples:
   flo worker exec charge -- ./charge.py --live
   flo worker exec --action charge=./charge.py --action ship='curl -sd @- http://ship/'
+  flo worker exec --max-retries 0 charge -- ./charge.py
+
+Two limits of time: --action-timeout-ms ends a program that runs too long; --timeout-ms is the
+action's lease, after which a task of a worker that has died goes to another one.
 
 The program reads its input on stdin and writes its output to stdout: JSON, or text that becomes a
 JSON string. Exit codes:
@@ -36,12 +48,14 @@ JSON string. Exit codes:
   75  pending: ask again later
   65  failed for good
   any other: failed, to be tried again; the last line of stderr is the message
-It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID, FLO_TASK_TOKEN and FLO_REPORT_URL.";
+It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN; FLO_REPORT_URL
+is where outcomes will be reported over HTTP, which is not served yet.";
 
 /// Run programs as actions
 ///
-/// Registers the actions that are missing, prints `ready` once tasks may come, and drains on
-/// SIGTERM or Ctrl-C.
+/// Registers the actions that are missing and leaves the others as they are, prints `ready` once tasks
+/// may come, and drains on SIGTERM or Ctrl-C. An action's retries are used up within each attempt of a
+/// step: 3 retries under a step's 3 attempts are up to 12 runs of the program.
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
@@ -76,7 +90,8 @@ pub(crate) struct Exec {
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = key_value::parse)]
     labels: Vec<(String, String)>,
 
-    /// How long a program may run; then its process group is killed and the task fails for good
+    /// How long a program may run, however long the lease is; then its process group is killed and the
+    /// task fails for good
     #[arg(
         long,
         value_name = "N",
@@ -84,41 +99,97 @@ pub(crate) struct Exec {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     action_timeout_ms: u64,
+
+    #[command(flatten)]
+    registration: Registration,
 }
 
 impl Exec {
-    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+    pub(crate) async fn run(mut self, session: &Session) -> Result<(), Failure> {
         let mut shutdown = Shutdown::new()?;
+        let programs = programs(
+            self.name.take(),
+            std::mem::take(&mut self.program),
+            std::mem::take(&mut self.actions),
+        )?;
+        let tally = Tally::default();
         let report_url = Arc::new(ReportUrl::of(session.endpoints()));
-        let worker = self.worker(session.client()?, &report_url)?;
-        worker
-            .run(async move { shutdown.requested().await })
-            .await?;
+        let output = session.output;
+        let builder = self.builder(session.client()?, &tally, output);
+        let worker = with_programs(builder, &programs, &report_url, &tally).build()?;
+        tokio::select! {
+            prepared = self.prepare(&programs, session) => prepared?,
+            () = shutdown.requested() => return Ok(()),
+        }
+        let stopping = tally.clone();
+        let stop = async move {
+            shutdown.requested().await;
+            stopping.stop();
+        };
+        worker.run(stop).await?;
+        if let Some(conclusion) = tally.conclude() {
+            output.note(&conclusion);
+        }
         Ok(())
     }
 
-    fn worker(self, client: Client, report_url: &Arc<ReportUrl>) -> Result<Worker, Failure> {
+    fn builder(&self, client: Client, tally: &Tally, output: Output) -> WorkerBuilder {
+        let draining = tally.clone();
         let mut builder = Worker::builder(client)
             .concurrency(self.concurrency)
             .action_timeout(Duration::from_millis(self.action_timeout_ms))
-            .on_ready(say_ready);
-        if let Some(worker_id) = self.worker_id {
+            .drain_grace(DRAIN_GRACE)
+            .on_ready(say_ready)
+            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand, DRAIN_GRACE)));
+        if let Some(worker_id) = &self.worker_id {
             builder = builder.worker_id(worker_id);
         }
-        for (key, value) in self.labels {
+        for (key, value) in &self.labels {
             builder = builder.label(key, value);
         }
-        for (name, program) in programs(self.name, self.program, self.actions)? {
-            let program = Arc::new(program);
-            let report_url = report_url.clone();
-            builder = builder.action(name, move |context: ActionContext| {
-                let task = Task::new(&context, &report_url);
-                let program = program.clone();
-                async move { attempt::run(&program, &task).await }
-            });
-        }
-        Ok(builder.build()?)
+        builder
     }
+
+    /// Checks all programs, and only then changes anything.
+    async fn prepare(
+        &self,
+        programs: &[(String, Arc<Program>)],
+        session: &Session,
+    ) -> Result<(), Failure> {
+        for (action, program) in programs {
+            program.check(action).await?;
+        }
+        let client = session.client()?;
+        for (action, _) in programs {
+            let registration = &self.registration;
+            registration
+                .register(&client, action, session.output)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn with_programs(
+    mut builder: WorkerBuilder,
+    programs: &[(String, Arc<Program>)],
+    report_url: &Arc<ReportUrl>,
+    tally: &Tally,
+) -> WorkerBuilder {
+    for (name, program) in programs {
+        let (program, report_url, tally) = (program.clone(), report_url.clone(), tally.clone());
+        builder = builder.action(name, move |context: ActionContext| {
+            let task = Task::new(&context, &report_url);
+            let program = program.clone();
+            let running = tally.begin();
+            async move {
+                let result = attempt::run(&program, &task).await;
+                running.end();
+                result
+            }
+        });
+    }
+    builder
 }
 
 /// What to run for each action.
@@ -126,17 +197,17 @@ fn programs(
     name: Option<String>,
     program: Vec<OsString>,
     actions: Vec<(String, String)>,
-) -> Result<Vec<(String, Program)>, Failure> {
-    let mut programs: Vec<(String, Program)> = Vec::new();
+) -> Result<Vec<(String, Arc<Program>)>, Failure> {
+    let mut programs: Vec<(String, Arc<Program>)> = Vec::new();
     if let (Some(name), Some(program)) = (name, Program::from_words(program)) {
-        programs.push((name, program));
+        programs.push((name, Arc::new(program)));
     }
     for (name, command) in actions {
         if programs.iter().any(|(known, _)| *known == name) {
             let message = format!("expected one command for action {name}, but there are two");
             return Err(Failure::usage("action_repeated", message));
         }
-        programs.push((name, Program::from_shell(&command)));
+        programs.push((name, Arc::new(Program::from_shell(&command))));
     }
     Ok(programs)
 }

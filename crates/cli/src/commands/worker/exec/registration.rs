@@ -1,0 +1,148 @@
+//! Registering the actions that are missing (A1, A10).
+//!
+//! The SDK does so too, with the server's defaults. Here it is done first, with what the command line
+//! says, and a person is told: an action's own retries multiply those of the step (W13).
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::period;
+use clap::Args;
+use flotilla_client::v1::{Action, ActionType, RegisterActionRequest};
+use flotilla_client::{Client, ClientError, ErrorKind, new_request_id};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Between two attempts to reach the cluster.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How an action is registered that is missing.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options for actions that are not registered yet")]
+pub(super) struct Registration {
+    /// How long the worker may be silent about a task before another one gets it: the lease, which the
+    /// worker renews while the program runs [default: 30000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout_ms: Option<u64>,
+
+    /// Retries after the first attempt, within each attempt of a step [default: 3]
+    #[arg(long, value_name = "N")]
+    max_retries: Option<u32>,
+
+    /// The delay before the first retry, doubled with each [default: 1000]
+    #[arg(long, value_name = "N")]
+    retry_delay_ms: Option<u64>,
+}
+
+impl Registration {
+    /// Registers the action unless it is there, and tells a person what was done. Waits for a cluster
+    /// that cannot be reached: a worker may be started before it.
+    ///
+    /// # Errors
+    /// What the cluster refuses.
+    pub(super) async fn register(
+        &self,
+        client: &Client,
+        name: &str,
+        output: Output,
+    ) -> Result<(), Failure> {
+        let request = RegisterActionRequest {
+            name: name.to_owned(),
+            r#type: ActionType::User.into(),
+            timeout_ms: self.timeout_ms,
+            max_retries: self.max_retries,
+            retry_delay_ms: self.retry_delay_ms,
+            only_if_missing: true,
+            request_id: new_request_id(),
+            ..RegisterActionRequest::default()
+        };
+        let mut has_told = false;
+        let response = loop {
+            match client.register_action(request.clone()).await {
+                Ok(response) => break response,
+                Err(error) if is_passing(&error) => {
+                    if !has_told {
+                        output.note(&format!("waiting for the cluster: {error}"));
+                    }
+                    has_told = true;
+                    sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let action = response.action.unwrap_or_default();
+        if response.changed {
+            output.note(&format!("registered action {name:?} ({})", terms(&action)));
+        } else if self.differs(&action) {
+            output.note(&format!(
+                "action {name:?} is registered already and stays so ({}): \
+                 flo action register changes it",
+                terms(&action)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether something is asked for that the action has not.
+    fn differs(&self, action: &Action) -> bool {
+        let is_other = |asked: Option<u64>, found| asked.is_some_and(|asked| asked != found);
+        is_other(self.timeout_ms, action.timeout_ms)
+            || is_other(self.retry_delay_ms, action.retry_delay_ms)
+            || is_other(
+                self.max_retries.map(u64::from),
+                u64::from(action.max_retries),
+            )
+    }
+}
+
+/// Whether another attempt may end otherwise.
+fn is_passing(error: &ClientError) -> bool {
+    match error.kind() {
+        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+        ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
+    }
+}
+
+fn terms(action: &Action) -> String {
+    let timeout = period::show_ms(action.timeout_ms);
+    match action.max_retries {
+        0 => format!("timeout {timeout}, no retries"),
+        1 => format!("timeout {timeout}, 1 retry"),
+        count => format!("timeout {timeout}, {count} retries"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action() -> Action {
+        Action {
+            timeout_ms: 30_000,
+            max_retries: 3,
+            retry_delay_ms: 1_000,
+            ..Action::default()
+        }
+    }
+
+    #[test]
+    fn an_action_is_told_with_its_terms() {
+        assert_eq!(terms(&action()), "timeout 30s, 3 retries");
+        let once = Action {
+            max_retries: 0,
+            ..action()
+        };
+        assert_eq!(terms(&once), "timeout 30s, no retries");
+    }
+
+    #[test]
+    fn only_what_is_asked_for_can_differ() {
+        let registration = |max_retries| Registration {
+            timeout_ms: None,
+            max_retries,
+            retry_delay_ms: Some(1_000),
+        };
+        assert!(!registration(None).differs(&action()));
+        assert!(!registration(Some(3)).differs(&action()));
+        assert!(registration(Some(0)).differs(&action()));
+    }
+}

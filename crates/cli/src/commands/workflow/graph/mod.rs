@@ -1,0 +1,90 @@
+//! `flo workflow graph`.
+
+mod form;
+mod mermaid;
+
+use self::form::Form;
+use super::findings;
+use crate::definition_source::DefinitionSource;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::GetWorkflowRequest;
+use serde::Serialize;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo workflow graph order
+  flo workflow graph -f order.yaml > order.mmd
+
+Boxes are steps, hexagons wait for signals, rounded boxes are terminals. An arrow bears the outcome
+that follows it; a dotted one is followed when a wait expires. Whatever draws Mermaid draws it, such
+as a block ```mermaid in Markdown.";
+
+/// Draw a workflow as Mermaid text
+///
+/// Of a stored workflow by NAME, or of a file without a server.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Graph {
+    /// The name of a stored workflow
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    name: Option<String>,
+
+    /// The definition, YAML or JSON; - reads stdin
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<String>,
+
+    /// The newest revision of this version [default: the latest of any version]
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "file"
+    )]
+    version: String,
+}
+
+#[derive(Debug, Serialize)]
+struct GraphView {
+    workflow: String,
+    version: String,
+    mermaid: String,
+}
+
+impl Graph {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let source = match self.file {
+            Some(file) => DefinitionSource::read(&file)?,
+            None => stored(session, self.name.unwrap_or_default(), self.version).await?,
+        };
+        let parsed = flotilla_dsl::parse(&source.text);
+        let Some(form) = Form::of(&parsed)? else {
+            let findings = &parsed.findings;
+            return Err(findings::show_and_refuse(&source, findings, session.output));
+        };
+        let view = GraphView {
+            mermaid: mermaid::draw(&form),
+            workflow: form.name,
+            version: form.version,
+        };
+        session.output.value(&view, |view| view.mermaid.clone())
+    }
+}
+
+async fn stored(
+    session: &Session,
+    name: String,
+    version: String,
+) -> Result<DefinitionSource, Failure> {
+    let request = GetWorkflowRequest {
+        name,
+        version,
+        ..GetWorkflowRequest::default()
+    };
+    let workflow = session.client()?.get_workflow(request).await?;
+    Ok(DefinitionSource {
+        file_name: workflow.name,
+        text: workflow.source,
+    })
+}

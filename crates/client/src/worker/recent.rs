@@ -1,0 +1,54 @@
+//! Tasks that are over, so that one which comes again is known.
+
+use std::collections::BTreeSet;
+
+/// At least so many tokens are remembered: as many messages as a leader lets wait for one worker.
+const TOKENS_MIN: usize = 4_096;
+
+/// The tokens that a worker was done with last. A token names one attempt, so once it is over it is
+/// over for good; a leader may still have it under way a second time.
+///
+/// Two generations bound the memory: when the younger one is full, it takes the older one's place.
+#[derive(Debug, Default)]
+pub(super) struct Recent {
+    young: BTreeSet<String>,
+    old: BTreeSet<String>,
+}
+
+impl Recent {
+    /// Remembers a token.
+    pub(super) fn insert(&mut self, token: String) {
+        if self.young.len() >= TOKENS_MIN {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(token);
+    }
+
+    /// Whether the token is remembered.
+    pub(super) fn contains(&self, token: &str) -> bool {
+        self.young.contains(token) || self.old.contains(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_tokens_are_known_and_the_first_ones_are_forgotten() {
+        let mut recent = Recent::default();
+        let tokens: Vec<String> = (0..3 * TOKENS_MIN)
+            .map(|number| number.to_string())
+            .collect();
+        for token in &tokens {
+            recent.insert(token.clone());
+        }
+        let (first, last) = tokens.split_at(2 * TOKENS_MIN);
+        assert!(last.iter().all(|token| recent.contains(token)));
+        assert!(
+            first[..TOKENS_MIN]
+                .iter()
+                .all(|token| !recent.contains(token))
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! A replica for tests of single commands, which counts what its scans read.
+
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, StoreError, Visitor, Writes};
+use flotilla_engine::tables::{Cluster, ClusterRecord, Table, encode_key, encode_record, read};
+use flotilla_engine::{Body, Command, Engine, Entry, NodeId, Offer, Rejection, Reply, Stamp, view};
+use std::cell::{Cell, RefCell};
+
+pub(crate) struct Replica {
+    engine: Engine,
+    pub(crate) store: MemoryStore,
+    raft_index: u64,
+    pub(crate) now_ms: u64,
+    /// The rows that the scans of the last command showed.
+    pub(crate) rows: usize,
+}
+
+/// A store that counts the rows that scans show, and remembers where they begin.
+pub(crate) struct Counting<'s> {
+    store: &'s MemoryStore,
+    rows: Cell<usize>,
+    beginnings: RefCell<Vec<Vec<u8>>>,
+}
+
+impl<'s> Counting<'s> {
+    pub(crate) fn new(store: &'s MemoryStore) -> Self {
+        Self {
+            store,
+            rows: Cell::new(0),
+            beginnings: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn beginnings(&self) -> Vec<Vec<u8>> {
+        self.beginnings.borrow().clone()
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.get()
+    }
+}
+
+impl Reader for Counting<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.get(key)
+    }
+
+    fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError> {
+        self.beginnings.borrow_mut().push(range.from.clone());
+        self.store.scan(range, order, &mut |key, value| {
+            self.rows.set(self.rows.get() + 1);
+            visitor(key, value)
+        })
+    }
+}
+
+impl Replica {
+    pub(crate) fn new() -> Self {
+        let store = MemoryStore::default();
+        Self {
+            engine: Engine::open(&store).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            now_ms: 1_000,
+            rows: 0,
+        }
+    }
+
+    /// Applies a command of the default namespace in an entry of its own.
+    pub(crate) fn ask(&mut self, body: Body) -> Result<Reply, Rejection> {
+        let command = Command::new(Namespace::default_namespace(), body);
+        self.apply(Vec::new(), command)
+    }
+
+    /// Applies a command in an entry of its own.
+    pub(crate) fn apply(
+        &mut self,
+        offers: Vec<Offer>,
+        command: Command,
+    ) -> Result<Reply, Rejection> {
+        self.raft_index += 1;
+        let entry = Entry {
+            stamp: Stamp {
+                now_ms: self.now_ms,
+                seed: self.raft_index.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                node: NodeId(1),
+            },
+            offers,
+            commands: vec![command],
+        };
+        let counting = Counting::new(&self.store);
+        let applied = self.engine.apply(&counting, self.raft_index, &entry);
+        self.rows = counting.rows();
+        let mut applied = applied.expect("memory does not fail");
+        self.store.write(&applied.writes);
+        applied.replies.remove(0)
+    }
+
+    pub(crate) fn cluster(&self) -> ClusterRecord {
+        view::cluster(&self.store).expect("memory does not fail")
+    }
+
+    /// Changes the cluster's record, as if more had happened than did.
+    pub(crate) fn pretend(&mut self, edit: impl FnOnce(&mut ClusterRecord)) {
+        let mut cluster = self.cluster();
+        edit(&mut cluster);
+        let row = (
+            encode_key::<Cluster>(&()),
+            Some(encode_record::<Cluster>(&cluster)),
+        );
+        self.store.write(&Writes::from([row]));
+        self.engine = Engine::open(&self.store).expect("memory does not fail");
+    }
+
+    pub(crate) fn has<T: Table>(&self, key: &T::Key) -> bool {
+        let record = read::<T>(&self.store, key);
+        record.expect("memory does not fail").is_some()
+    }
+}

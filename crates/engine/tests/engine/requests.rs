@@ -1,0 +1,150 @@
+//! Request ids at their bounds (design rule 9): what a script would need millions of commands for.
+
+use crate::replica::Replica;
+use crate::script::define;
+use flotilla_engine::ids::{Namespace, RunId, SignalType, WorkflowName};
+use flotilla_engine::json::Json;
+use flotilla_engine::limits::{
+    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED, REQUESTS_MAX,
+    REQUESTS_RESERVED,
+};
+use flotilla_engine::tables::{RequestAges, Requests};
+use flotilla_engine::{
+    Body, Command, CreateDefinition, Rejection, Reply, RequestId, SignalRun, StartRun,
+    SweepRequests, VersionChoice, view,
+};
+
+/// A replica with a workflow.
+fn replica() -> Replica {
+    let mut replica = Replica::new();
+    let create = CreateDefinition {
+        definition: define("define order 1\n start: wait go -> success=start"),
+        source: String::new(),
+        make_latest: false,
+    };
+    let created = replica.ask(Body::CreateDefinition(Box::new(create)));
+    created.expect("the definition is right");
+    replica
+}
+
+fn ask(replica: &mut Replica, id: u128, body: Body) -> Result<Reply, Rejection> {
+    let command = Command {
+        request_id: Some(RequestId(id)),
+        ..Command::new(Namespace::default_namespace(), body)
+    };
+    replica.apply(Vec::new(), command)
+}
+
+/// Starts a run with a request id, and answers with the run's.
+fn start(replica: &mut Replica, id: u128) -> Result<String, Rejection> {
+    let reply = ask(replica, id, Body::StartRun(start_run()))?;
+    let Reply::RunStarted { run_id, .. } = reply else {
+        panic!("expected a started run, but found {reply:?}");
+    };
+    Ok(run_id.to_string())
+}
+
+fn signal(replica: &mut Replica, id: u128) -> Result<Reply, Rejection> {
+    let signal = SignalRun {
+        run_id: RunId::new("wfrun-1").expect("an id"),
+        signal_type: SignalType::new("go").expect("a type"),
+        payload: Json::null(),
+        signal_id: None,
+    };
+    ask(replica, id, Body::SignalRun(signal))
+}
+
+fn start_run() -> StartRun {
+    StartRun {
+        workflow: WorkflowName::new("order").expect("a name"),
+        version: VersionChoice::Latest,
+        input: Json::null(),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: None,
+    }
+}
+
+#[test]
+fn at_the_bound_new_work_is_refused_and_no_young_id_is_forgotten() {
+    let mut replica = replica();
+    // The larger the id, the older: order of age is not order of id.
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
+    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    replica.now_ms += REQUEST_RETRY_MS - 1;
+    let before = replica.cluster();
+    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
+    assert_eq!(replica.cluster().runs_count, before.runs_count);
+    // What was accepted is still answered as before, and so is a retry of the refused one.
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
+}
+
+#[test]
+fn at_the_bound_ids_that_no_client_retries_give_way_the_oldest_first() {
+    let mut replica = replica();
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
+    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    replica.now_ms += REQUEST_RETRY_MS;
+    assert_eq!(start(&mut replica, 1), Ok("wfrun-3".to_owned()));
+    assert!(!replica.has::<Requests>(&9) && replica.has::<Requests>(&8));
+    assert_eq!(replica.cluster().requests_count, REQUESTS_MAX);
+    // One that was forgotten is a new request.
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-4".to_owned()));
+    assert!(!replica.has::<Requests>(&8) && replica.has::<Requests>(&9));
+}
+
+#[test]
+fn the_bound_in_bytes_holds_as_the_one_in_count() {
+    let mut replica = replica();
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    let bytes = replica.cluster().requests_bytes;
+    assert!((60..300).contains(&bytes), "{bytes} bytes for one id");
+    replica.pretend(|cluster| cluster.requests_bytes = REQUESTS_BYTES_MAX);
+    assert_eq!(start(&mut replica, 1), Err(Rejection::RequestsTooMany));
+    replica.now_ms += REQUEST_RETRY_MS;
+    assert_eq!(start(&mut replica, 1), Ok("wfrun-2".to_owned()));
+    assert!(!replica.has::<Requests>(&9));
+    let kept = replica.cluster().requests_bytes;
+    assert!(kept.abs_diff(REQUESTS_BYTES_MAX) < bytes, "{kept} bytes");
+}
+
+#[test]
+fn what_lets_open_work_end_has_room_beyond_the_bound() {
+    let mut replica = replica();
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
+    assert!(signal(&mut replica, 1).is_ok());
+    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX + REQUESTS_RESERVED);
+    assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
+    replica.pretend(|cluster| {
+        cluster.requests_count = 2;
+        cluster.requests_bytes = REQUESTS_BYTES_MAX + REQUESTS_BYTES_RESERVED;
+    });
+    assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
+    // Without an id there is nothing to remember.
+    assert!(replica.ask(Body::StartRun(start_run())).is_ok());
+}
+
+#[test]
+fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use() {
+    let mut replica = replica();
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    replica.now_ms += REQUEST_WINDOW_MS - 1;
+    let is_due = |replica: &Replica| {
+        view::has_expired_requests(&replica.store, replica.now_ms).expect("memory does not fail")
+    };
+    assert!(!is_due(&replica));
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    replica.now_ms += 1;
+    assert!(is_due(&replica));
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
+    let sweep = Body::SweepRequests(SweepRequests {});
+    assert_eq!(replica.ask(sweep), Ok(Reply::Done));
+    assert!(!is_due(&replica));
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
+    assert!(!replica.has::<RequestAges>(&0));
+    assert_eq!(replica.cluster().requests_count, 1);
+}

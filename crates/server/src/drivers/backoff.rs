@@ -1,0 +1,57 @@
+//! Waiting after refusals that time alone can mend.
+
+use crate::limits::{RETRY_DELAY_MAX, RETRY_DELAY_MIN};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Waits longer after each refusal in a row.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    next: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            next: RETRY_DELAY_MIN,
+        }
+    }
+}
+
+impl Backoff {
+    /// Waits before the next attempt.
+    pub(super) async fn wait(&mut self) {
+        let delay = self.next;
+        self.next = (2 * delay).min(RETRY_DELAY_MAX);
+        sleep(delay).await;
+    }
+
+    /// An attempt succeeded.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_waits_grow_to_their_bound_and_begin_anew_after_a_success() {
+        let mut backoff = Backoff::default();
+        let mut waited = async || {
+            let start = Instant::now();
+            backoff.wait().await;
+            start.elapsed()
+        };
+        let waits = [waited().await, waited().await, waited().await];
+        assert_eq!(waits, [50, 100, 200].map(Duration::from_millis));
+        for _ in 0..9 {
+            waited().await;
+        }
+        assert_eq!(waited().await, RETRY_DELAY_MAX);
+        backoff.reset();
+        assert_eq!(backoff.next, RETRY_DELAY_MIN);
+    }
+}

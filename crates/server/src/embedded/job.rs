@@ -1,0 +1,77 @@
+//! One task of an embedded worker, from its arrival to the answer to its report.
+
+use super::lease::Lease;
+use super::slots::Place;
+use super::verdict;
+use super::{COMMAND_DEADLINE, Shared};
+use crate::errors::Refusal;
+use flotilla_api::v1;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::{Body, Command, Reply, TaskToken, TouchTask};
+use std::time::Duration;
+use tokio::task::JoinError;
+use tokio::time::{Instant, sleep};
+
+/// How long to wait before a report that was not decided is sent again.
+const REPORT_AGAIN_DELAY: Duration = Duration::from_millis(200);
+
+/// One task of an embedded worker.
+pub(super) struct Job {
+    pub(super) shared: Shared,
+    pub(super) namespace: Namespace,
+    pub(super) token: TaskToken,
+}
+
+impl Job {
+    /// Runs the task, keeps its lease meanwhile, and reports it.
+    pub(super) async fn run(self, task: v1::TaskAssignment, place: Place) {
+        let lease = Lease::of(&task, self.shared.context.gateway.replica().now_ms());
+        let length = lease.length();
+        tokio::select! {
+            biased;
+            () = self.work(task, place) => {}
+            refusal = lease.keep(|| self.touch(length)) => {
+                tracing::info!(task = self.token.task_id(), %refusal, "an embedded worker lost a task");
+            }
+        }
+    }
+
+    /// Reports that the task was dropped: otherwise it would stay leased for nothing.
+    pub(super) async fn fail(self, panic: JoinError) {
+        tracing::error!(task = self.token.task_id(), %panic, "an embedded worker dropped a task");
+        self.report(verdict::of_panic(self.token, &panic)).await;
+    }
+
+    async fn work(&self, task: v1::TaskAssignment, place: Place) {
+        let called = self.shared.runner.run(&self.namespace, task, place).await;
+        self.report(verdict::of_call(self.token, called)).await;
+    }
+
+    /// Reports until the cluster has answered: the token makes that safe (design rule 9).
+    async fn report(&self, body: Body) {
+        loop {
+            match self.submit(body.clone()).await {
+                Ok(_) => return,
+                Err(refusal) if refusal.may_succeed_later() => sleep(REPORT_AGAIN_DELAY).await,
+                Err(refusal) => {
+                    tracing::info!(%refusal, "a report of an embedded worker came too late");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn touch(&self, extension: Duration) -> Result<(), Refusal> {
+        let extend_ms = u64::try_from(extension.as_millis()).unwrap_or(u64::MAX);
+        let token = self.token;
+        let touched = self.submit(Body::TouchTask(TouchTask { token, extend_ms }));
+        touched.await.map(drop)
+    }
+
+    async fn submit(&self, body: Body) -> Result<Reply, Refusal> {
+        let command = Command::new(self.namespace.clone(), body);
+        let deadline = Instant::now() + COMMAND_DEADLINE;
+        let gateway = &self.shared.context.gateway;
+        gateway.submit(command, deadline).await
+    }
+}

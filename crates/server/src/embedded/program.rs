@@ -1,0 +1,173 @@
+//! What runs the tasks of a WASM action: its module and its limits.
+
+use crate::errors::Refusal;
+use crate::workers::ActionKey;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::tables::{ActionKind, Actions, WasmLimits, read};
+use flotilla_engine::view;
+use flotilla_wasm::{Broken, Invocation, Limits, Logs, ModuleDigest, NoStore, Report, Sandbox};
+use std::cell::Cell;
+
+/// What runs the tasks of a WASM action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    digest: [u8; 32],
+    limits: Limits,
+}
+
+/// A program with its module.
+type Stored = (Program, Vec<u8>);
+
+impl Program {
+    /// The program of an action; `None` when it was deleted, or is no WASM action any more.
+    pub(super) fn find(reader: &dyn Reader, key: &ActionKey) -> Result<Option<Self>, StoreError> {
+        let Some(record) = read::<Actions>(reader, key)? else {
+            return Ok(None);
+        };
+        let ActionKind::Wasm { digest, limits } = record.kind else {
+            return Ok(None);
+        };
+        let WasmLimits {
+            memory_bytes_max,
+            output_bytes_max,
+        } = limits;
+        let limits = Limits::new(memory_bytes_max, output_bytes_max, record.timeout_ms);
+        Ok(Some(Self {
+            digest,
+            // They were checked when the action was registered.
+            limits: limits.unwrap_or_default(),
+        }))
+    }
+
+    /// The program of an action and its module, both of one moment.
+    pub(super) fn load(reader: &dyn Reader, key: &ActionKey) -> Result<Option<Stored>, StoreError> {
+        let Some(program) = Self::find(reader, key)? else {
+            return Ok(None);
+        };
+        let module = view::module(reader, &key.0, &key.1)?;
+        Ok(module
+            .filter(|module| module.digest == program.digest)
+            .map(|module| (program, module.bytes)))
+    }
+}
+
+/// Calls a program once. `load` is asked for its module when that is not compiled yet; when the
+/// action was registered anew meanwhile, the newer program is called.
+///
+/// # Errors
+/// What `load` refuses: then nobody knows whether the module is there.
+pub(super) fn call(
+    sandbox: &Sandbox,
+    program: Option<Program>,
+    input: &[u8],
+    load: impl Fn() -> Result<Option<Stored>, Refusal>,
+) -> Result<Report, Refusal> {
+    let Some(program) = program else {
+        return Ok(missing());
+    };
+    let (newer, refused) = (Cell::new(None), Cell::new(None));
+    let module = || match load() {
+        Ok(Some((stored, module))) if stored.digest == program.digest => Some(module),
+        Ok(stored) => {
+            newer.set(stored);
+            None
+        }
+        Err(refusal) => {
+            refused.set(Some(refusal));
+            None
+        }
+    };
+    let report = invoke(sandbox, program, input, &module);
+    if let Some(refusal) = refused.take() {
+        return Err(refusal);
+    }
+    let Some((program, module)) = newer.take() else {
+        return Ok(report);
+    };
+    let module = Cell::new(Some(module));
+    Ok(invoke(sandbox, program, input, &|| module.take()))
+}
+
+fn invoke(
+    sandbox: &Sandbox,
+    program: Program,
+    input: &[u8],
+    module: &dyn Fn() -> Option<Vec<u8>>,
+) -> Report {
+    sandbox.invoke(Invocation {
+        digest: ModuleDigest(program.digest),
+        module,
+        input,
+        limits: program.limits,
+        host: Box::new(NoStore),
+    })
+}
+
+/// What the sandbox reports of an action without a module (A7).
+fn missing() -> Report {
+    Report {
+        result: Err(Broken::Missing.into()),
+        logs: Logs::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_wasm::InvocationError;
+
+    /// A module that answers every input with a digit, under the digit as its digest.
+    fn stored(digit: u8) -> Stored {
+        let text = format!(
+            r#"(module
+                (memory (export "memory") 1)
+                (data (i32.const 16) "{digit}")
+                (func (export "alloc") (param i32) (result i32) i32.const 1024)
+                (func (export "handle") (param i32 i32) (result i64) i64.const 68719476737))"#
+        );
+        let module = flotilla_wasm::to_binary(text.as_bytes()).unwrap();
+        (program(digit), module.into_owned())
+    }
+
+    fn program(digit: u8) -> Program {
+        Program {
+            digest: [digit; 32],
+            limits: Limits::default(),
+        }
+    }
+
+    fn called(
+        program: Option<Program>,
+        load: impl Fn() -> Result<Option<Stored>, Refusal>,
+    ) -> Result<Result<Vec<u8>, InvocationError>, Refusal> {
+        let sandbox = Sandbox::new().unwrap();
+        let report = call(&sandbox, program, b"{}", load)?;
+        Ok(report.result.map(|answer| answer.output))
+    }
+
+    #[test]
+    fn a_program_is_called_with_its_module() {
+        let answer = called(Some(program(1)), || Ok(Some(stored(1))));
+        assert_eq!(answer, Ok(Ok(b"1".to_vec())));
+    }
+
+    #[test]
+    fn a_program_that_is_replaced_before_its_module_is_read_gives_way_to_the_newer_one() {
+        let answer = called(Some(program(1)), || Ok(Some(stored(2))));
+        assert_eq!(answer, Ok(Ok(b"2".to_vec())));
+    }
+
+    #[test]
+    fn an_action_without_a_module_cannot_be_executed() {
+        let missing = Ok(Err(InvocationError::Broken(Broken::Missing)));
+        assert_eq!(called(None, || Ok(Some(stored(1)))), missing);
+        assert_eq!(called(Some(program(1)), || Ok(None)), missing);
+    }
+
+    #[test]
+    fn a_module_that_could_not_be_read_is_not_missing() {
+        let refusal = Refusal::unavailable("expected to read, but the node stops");
+        let answer = called(Some(program(1)), || Err(refusal.clone()));
+        assert_eq!(answer, Err(refusal));
+    }
+}

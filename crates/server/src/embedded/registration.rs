@@ -1,0 +1,107 @@
+//! An embedded worker in the registry (A20).
+
+use super::slots::Slots;
+use super::{Actionset, COMMAND_DEADLINE, Shared};
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
+use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
+use flotilla_engine::{Body, Command, RegisterWorker, view};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tonic::Status;
+use tonic_types::StatusExt;
+
+/// The reasons with which the cluster tells a worker to register: it is not there, or something
+/// else took its id.
+const NOT_REGISTERED: [&str; 2] = ["worker_not_found", "worker_replaced"];
+
+/// An embedded worker in the registry. It registers once in its life, and again only when its
+/// actions changed or the cluster has forgotten it: a registration clears a drain.
+pub(super) struct Registration {
+    pub(super) worker_id: WorkerId,
+    pub(super) incarnation: u64,
+    context: Arc<Context>,
+    slots: Arc<Slots>,
+    namespace: Namespace,
+    /// What was registered last.
+    known: Option<Actionset>,
+}
+
+impl Registration {
+    /// The node's worker in a namespace, not registered yet.
+    pub(super) fn new(shared: &Shared, namespace: Namespace) -> Self {
+        let worker_id = format!("flo-node-{}", shared.context.node.0);
+        Self {
+            worker_id: WorkerId::new(worker_id)
+                .expect("a short text of letters, digits and dashes"),
+            incarnation: rand::random(),
+            context: shared.context.clone(),
+            slots: shared.slots.clone(),
+            namespace,
+            known: None,
+        }
+    }
+
+    /// Registers the worker with its actions, unless that is done. One that was drained is left as
+    /// it is until the node starts anew: it takes no tasks, whatever its actions are.
+    pub(super) async fn renew(&mut self, actions: &Actionset) -> Result<(), Refusal> {
+        let is_done = self.known.as_ref() == Some(actions);
+        if is_done || (self.known.is_some() && self.is_drained().await?) {
+            return Ok(());
+        }
+        let command = Command::new(self.namespace.clone(), self.body(actions));
+        let deadline = Instant::now() + COMMAND_DEADLINE;
+        self.context.gateway.submit(command, deadline).await?;
+        self.known = Some(actions.clone());
+        Ok(())
+    }
+
+    /// Takes note of why a stream broke.
+    pub(super) fn heed(&mut self, status: &Status) {
+        if let Some(info) = status.get_details_error_info() {
+            self.heed_reason(&info.reason);
+        }
+    }
+
+    /// Takes note of a refusal's reason; true when the worker has to register again.
+    pub(super) fn heed_reason(&mut self, reason: &str) -> bool {
+        let is_lost = NOT_REGISTERED.contains(&reason);
+        if is_lost {
+            self.known = None;
+        }
+        is_lost
+    }
+
+    async fn is_drained(&self) -> Result<bool, Refusal> {
+        let deadline = Instant::now() + COMMAND_DEADLINE;
+        let worker = self
+            .context
+            .gateway
+            .read(Freshness::Linearizable, deadline, |reader| {
+                view::worker(reader, &self.namespace, &self.worker_id)
+            })
+            .await?;
+        Ok(worker.is_some_and(|worker| worker.activity.is_draining))
+    }
+
+    fn body(&self, actions: &Actionset) -> Body {
+        let process = |name: &ActionName| Process {
+            name: name.to_string(),
+            kind: ProcessKind::Action,
+        };
+        Body::RegisterWorker(Box::new(RegisterWorker {
+            worker_id: self.worker_id.clone(),
+            incarnation: self.incarnation,
+            kind: WorkerKind::Action,
+            max_concurrency: u32::try_from(self.slots.total()).unwrap_or(u32::MAX),
+            processes: actions.iter().map(process).collect(),
+            labels: BTreeMap::new(),
+            metadata: None,
+            machine_id: None,
+            node: Some(self.context.node),
+        }))
+    }
+}

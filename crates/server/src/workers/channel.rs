@@ -1,0 +1,161 @@
+//! A channel that is bounded in messages and in bytes: neither many small messages nor a few large
+//! ones may fill a node's memory because somebody reads slowly.
+
+use futures::Stream;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// What may wait in a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) messages_max: usize,
+    /// A larger message counts as this many bytes, so that each passes at last.
+    pub(super) bytes_max: u32,
+}
+
+/// The message was not taken: there is no room for it, or nobody reads any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NotSent;
+
+/// The end that messages go into.
+pub(super) struct Sender<T> {
+    messages: mpsc::Sender<Weighed<T>>,
+    room: Arc<Semaphore>,
+    bytes_max: u32,
+}
+
+/// The end that messages come out of.
+pub(crate) struct Receiver<T> {
+    messages: mpsc::Receiver<Weighed<T>>,
+}
+
+/// A message and the room that it takes until it comes out.
+struct Weighed<T> {
+    message: T,
+    _room: OwnedSemaphorePermit,
+}
+
+/// Makes a channel.
+pub(super) fn channel<T>(bounds: Bounds) -> (Sender<T>, Receiver<T>) {
+    let (sender, receiver) = mpsc::channel(bounds.messages_max);
+    let room = Semaphore::new(usize::try_from(bounds.bytes_max).unwrap_or(usize::MAX));
+    let sender = Sender {
+        messages: sender,
+        room: Arc::new(room),
+        bytes_max: bounds.bytes_max,
+    };
+    (sender, Receiver { messages: receiver })
+}
+
+impl<T> Sender<T> {
+    /// Sends a message of so many bytes as soon as there is room for it.
+    pub(super) async fn send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
+        let room = Arc::clone(&self.room).acquire_many_owned(self.weight(bytes));
+        let room = room.await.map_err(|_| NotSent)?;
+        let weighed = Weighed {
+            message,
+            _room: room,
+        };
+        self.messages.send(weighed).await.map_err(|_| NotSent)
+    }
+
+    /// Sends a message of so many bytes if there is room for it now.
+    pub(super) fn try_send(&self, message: T, bytes: usize) -> Result<(), NotSent> {
+        let room = Arc::clone(&self.room).try_acquire_many_owned(self.weight(bytes));
+        let room = room.map_err(|_| NotSent)?;
+        let weighed = Weighed {
+            message,
+            _room: room,
+        };
+        self.messages.try_send(weighed).map_err(|_| NotSent)
+    }
+
+    fn weight(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.bytes_max)
+    }
+}
+
+// Derived, it would ask that messages can be cloned too.
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Self {
+            messages: self.messages.clone(),
+            room: Arc::clone(&self.room),
+            bytes_max: self.bytes_max,
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// The next message; `None` once all senders are gone and nothing is left.
+    pub(super) async fn recv(&mut self) -> Option<T> {
+        self.messages.recv().await.map(|weighed| weighed.message)
+    }
+
+    /// The next message if there is one already.
+    pub(super) fn try_recv(&mut self) -> Option<T> {
+        self.messages.try_recv().ok().map(|weighed| weighed.message)
+    }
+}
+
+impl<T> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.messages
+            .poll_recv(context)
+            .map(|weighed| weighed.map(|weighed| weighed.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    const BOUNDS: Bounds = Bounds {
+        messages_max: 3,
+        bytes_max: 100,
+    };
+
+    #[tokio::test]
+    async fn large_messages_fill_the_channel_before_many_do() {
+        let (sender, mut receiver) = channel(BOUNDS);
+        assert_eq!(sender.try_send('a', 60), Ok(()));
+        assert_eq!(sender.try_send('b', 60), Err(NotSent));
+        assert_eq!(sender.send('b', 60).now_or_never(), None);
+        assert_eq!(receiver.recv().await, Some('a'));
+        assert_eq!(sender.try_send('b', 60), Ok(()));
+        assert_eq!(receiver.try_recv(), Some('b'));
+        assert_eq!(receiver.try_recv(), None);
+    }
+
+    #[test]
+    fn many_messages_fill_the_channel_however_small_they_are() {
+        let (sender, _receiver) = channel(BOUNDS);
+        for number in 0..3 {
+            assert_eq!(sender.try_send(number, 0), Ok(()));
+        }
+        assert_eq!(sender.try_send(3, 0), Err(NotSent));
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_larger_than_the_channel_passes_alone() {
+        let (sender, mut receiver) = channel(BOUNDS);
+        assert_eq!(sender.send('a', usize::MAX).await, Ok(()));
+        assert_eq!(sender.try_send('b', 1), Err(NotSent));
+        assert_eq!(receiver.recv().await, Some('a'));
+        assert_eq!(sender.try_send('b', 1), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_waits_for_room_learns_that_nobody_reads_any_more() {
+        let (sender, receiver) = channel(BOUNDS);
+        assert_eq!(sender.send('a', 100).await, Ok(()));
+        let waiting = sender.send('b', 100);
+        drop(receiver);
+        assert_eq!(waiting.await, Err(NotSent));
+    }
+}

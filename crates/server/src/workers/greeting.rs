@@ -1,0 +1,177 @@
+//! Who opens a poll: what it says of itself, checked against the registry.
+
+use super::assignment::to_wire;
+use super::poll::{Request, WorkerKey};
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::limits::HELD_TASKS_MAX;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{ActionName, ActionRunNumber, WorkerId};
+use flotilla_engine::limits::PROCESSES_MAX;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::view::{self, WorkerView};
+use flotilla_engine::{Rejection, TaskToken};
+use std::collections::BTreeSet;
+
+/// A hello that is well formed.
+pub(super) struct Greeting {
+    key: WorkerKey,
+    incarnation: u64,
+    actions: BTreeSet<ActionName>,
+    held: BTreeSet<TaskToken>,
+}
+
+/// How a worker stands once its poll is open.
+pub(super) struct Standing {
+    pub(super) is_draining: bool,
+    /// The tasks that are leased to it.
+    pub(super) leases: Vec<ActionRunNumber>,
+}
+
+impl Greeting {
+    /// Checks a hello for itself.
+    pub(super) fn new(hello: v1::WorkerHello) -> Result<Self, Refusal> {
+        bounded("actions", hello.actions.len(), PROCESSES_MAX)?;
+        bounded(
+            "held_task_tokens",
+            hello.held_task_tokens.len(),
+            HELD_TASKS_MAX,
+        )?;
+        let namespace = request::namespace(&hello.namespace)?;
+        let worker = request::name(WorkerId::new(hello.worker_id))?;
+        let actions = hello.actions.into_iter();
+        let actions: Result<_, Refusal> = actions
+            .map(|name| request::name(ActionName::new(name)))
+            .collect();
+        // A token that cannot be read names no task that this cluster ever gave out.
+        let held = hello.held_task_tokens.iter();
+        Ok(Self {
+            key: WorkerKey { namespace, worker },
+            incarnation: hello.incarnation,
+            actions: actions?,
+            held: held.filter_map(|token| token.parse().ok()).collect(),
+        })
+    }
+
+    pub(super) fn key(&self) -> &WorkerKey {
+        &self.key
+    }
+
+    pub(super) fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// What the worker's poll asks for, by the registry.
+    pub(super) fn request(&self, context: &Context) -> Result<Request, Refusal> {
+        let WorkerView {
+            record, activity, ..
+        } = self.registered(context)?;
+        Ok(Request {
+            key: self.key.clone(),
+            actions: self.actions.iter().cloned().collect(),
+            labels: record.labels,
+            concurrency: record.max_concurrency,
+            is_draining: activity.is_draining,
+            is_embedded: record.node.is_some(),
+        })
+    }
+
+    /// How the worker stands. To be asked once its poll is open: a task that is assigned in between
+    /// is then either among the leases or delivered, and a worker takes one that comes twice once.
+    pub(super) fn standing(&self, context: &Context) -> Result<Standing, Refusal> {
+        let activity = self.registered(context)?.activity;
+        Ok(Standing {
+            is_draining: activity.is_draining,
+            leases: activity.leases,
+        })
+    }
+
+    /// A task to be handed out again (A4): one that is still leased to the worker, and that the
+    /// worker does not have.
+    pub(super) fn missing(
+        &self,
+        context: &Context,
+        task: ActionRunNumber,
+    ) -> Result<Option<v1::TaskAssignment>, Refusal> {
+        let leased = context.gateway.read_here(|reader| {
+            // In one view: the lease may end and the task go to another worker at any time.
+            let known = self.look_up(reader)?.filter(|known| {
+                known.record.incarnation == self.incarnation
+                    && known.activity.leases.contains(&task)
+            });
+            match known {
+                Some(_) => view::assignment(reader, task),
+                None => Ok(None),
+            }
+        })?;
+        let missing = leased.filter(|(assignment, _)| !self.held.contains(&assignment.token));
+        Ok(missing.map(|(assignment, input)| to_wire(assignment, input)))
+    }
+
+    fn registered(&self, context: &Context) -> Result<WorkerView, Refusal> {
+        let known = context.gateway.read_here(|reader| self.look_up(reader))?;
+        let worker = &self.key.worker;
+        let known = known.ok_or_else(|| Rejection::WorkerNotFound(worker.clone()))?;
+        if known.record.incarnation != self.incarnation {
+            return Err(Rejection::WorkerReplaced(worker.clone()).into());
+        }
+        Ok(known)
+    }
+
+    fn look_up(&self, reader: &dyn Reader) -> Result<Option<WorkerView>, StoreError> {
+        view::worker(reader, &self.key.namespace, &self.key.worker)
+    }
+}
+
+/// Refuses lists that are too long.
+pub(super) fn bounded(field: &'static str, count: usize, count_max: usize) -> Result<(), Refusal> {
+    if count <= count_max {
+        return Ok(());
+    }
+    Err(Refusal::invalid(
+        field,
+        format!("expected at most {count_max} {field}, but found {count}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(actions_count: usize) -> v1::WorkerHello {
+        v1::WorkerHello {
+            worker_id: "w".to_owned(),
+            actions: (0..actions_count).map(|n| format!("action-{n}")).collect(),
+            ..v1::WorkerHello::default()
+        }
+    }
+
+    #[test]
+    fn a_hello_with_more_actions_than_a_worker_may_list_is_refused() {
+        assert!(Greeting::new(hello(PROCESSES_MAX)).is_ok());
+        let refusal = Greeting::new(hello(PROCESSES_MAX + 1)).err().unwrap();
+        let text = refusal.to_string();
+        assert!(
+            text.contains("at most 1024 actions, but found 1025"),
+            "{text}"
+        );
+        assert!(!refusal.may_succeed_later());
+    }
+
+    #[test]
+    fn a_hello_with_more_tasks_than_a_worker_can_hold_is_refused() {
+        let mut hello = hello(1);
+        hello.held_task_tokens = vec![String::new(); HELD_TASKS_MAX];
+        assert!(Greeting::new(hello.clone()).is_ok());
+        hello.held_task_tokens.push(String::new());
+        assert!(Greeting::new(hello).is_err());
+    }
+
+    #[test]
+    fn an_action_that_is_named_twice_is_offered_once() {
+        let mut hello = hello(1);
+        hello.actions.push("action-0".to_owned());
+        assert_eq!(Greeting::new(hello).unwrap().actions.len(), 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! Workers: streams and long polls at the leader and elsewhere.
+
+use crate::node::{Node, refused};
+use flotilla_api::v1;
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request, Status, Streaming};
+use v1::server_message::Message as Said;
+use v1::worker_message::Message;
+
+/// A worker's stream, from the worker's end.
+struct Stream {
+    outgoing: mpsc::Sender<v1::WorkerMessage>,
+    incoming: Streaming<v1::ServerMessage>,
+}
+
+impl Stream {
+    async fn open(node: &Node) -> Self {
+        let (outgoing, messages) = mpsc::channel(16);
+        let opened = node.workers().stream(ReceiverStream::new(messages)).await;
+        Self {
+            outgoing,
+            incoming: opened.unwrap().into_inner(),
+        }
+    }
+
+    /// Opens a stream, says hello and takes so many tasks.
+    async fn greeted(node: &Node, worker: &str, tasks_total_max: u64) -> Self {
+        let mut stream = Self::open(node).await;
+        stream.say(Message::Hello(hello(worker))).await;
+        assert!(matches!(stream.hear().await, Ok(Some(Said::HelloOk(_)))));
+        stream
+            .say(Message::Slots(v1::WorkerSlots { tasks_total_max }))
+            .await;
+        stream
+    }
+
+    async fn say(&self, message: Message) {
+        let message = v1::WorkerMessage {
+            sequence: 1,
+            message: Some(message),
+        };
+        self.outgoing.send(message).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Result<Option<Said>, Status> {
+        let heard = self.incoming.message().await?;
+        Ok(heard.and_then(|heard| heard.message))
+    }
+
+    async fn task(&mut self) -> v1::TaskAssignment {
+        match self.hear().await.unwrap() {
+            Some(Said::Task(task)) => task,
+            other => panic!("expected a task, but heard {other:?}"),
+        }
+    }
+}
+
+fn hello(worker: &str) -> v1::WorkerHello {
+    v1::WorkerHello {
+        worker_id: worker.to_owned(),
+        incarnation: 1,
+        actions: vec!["pack".to_owned()],
+        ..v1::WorkerHello::default()
+    }
+}
+
+fn awaiting(worker: &str, slots: u32) -> v1::AwaitRequest {
+    v1::AwaitRequest {
+        worker_id: worker.to_owned(),
+        incarnation: 1,
+        actions: vec!["pack".to_owned()],
+        slots,
+        ..v1::AwaitRequest::default()
+    }
+}
+
+fn zone(name: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("zone".to_owned(), name.to_owned())])
+}
+
+async fn register(node: &Node, worker: &str, labels: BTreeMap<String, String>) {
+    let action = v1::RegisterActionRequest {
+        name: "pack".to_owned(),
+        timeout_ms: Some(600_000),
+        only_if_missing: true,
+        ..v1::RegisterActionRequest::default()
+    };
+    node.actions().register_action(action).await.unwrap();
+    let asked = v1::RegisterRequest {
+        worker_id: worker.to_owned(),
+        incarnation: 1,
+        labels,
+        ..v1::RegisterRequest::default()
+    };
+    node.workers().register(asked).await.unwrap();
+}
+
+/// Starts an action run with the input.
+async fn invoke(node: &Node, input: String, labels: BTreeMap<String, String>) -> String {
+    let asked = v1::InvokeActionRequest {
+        name: "pack".to_owned(),
+        input: input.into(),
+        labels,
+        ..v1::InvokeActionRequest::default()
+    };
+    let invoked = node.actions().invoke_action(asked).await.unwrap();
+    invoked.into_inner().action_run_id
+}
+
+/// The leader, and a node that follows it.
+async fn leader_and_follower(nodes: &[Node]) -> (&Node, &Node) {
+    let asked = v1::GetStatusRequest {};
+    let reply = nodes[0].cluster().get_status(asked).await.unwrap();
+    let leader = reply.metadata().get("flo-leader").unwrap();
+    let (leaders, followers): (Vec<_>, Vec<_>) = nodes
+        .iter()
+        .partition(|node| node.address.as_bytes() == leader.as_bytes());
+    (leaders[0], followers[0])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hello_with_too_many_actions_is_refused() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let actions: Vec<String> = (0..1_025)
+        .map(|number| format!("action-{number}"))
+        .collect();
+    let mut stream = Stream::open(&node).await;
+    let greedy = v1::WorkerHello {
+        actions: actions.clone(),
+        ..hello("w")
+    };
+    stream.say(Message::Hello(greedy)).await;
+    let invalid = (Code::InvalidArgument, "invalid_argument".to_owned());
+    assert_eq!(refused(stream.hear().await), invalid);
+    let greedy = v1::AwaitRequest {
+        actions,
+        ..awaiting("w", 1)
+    };
+    assert_eq!(refused(node.workers().r#await(greedy).await), invalid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_ends_the_streams_of_workers_with_a_word() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let mut silent = Stream::open(&node).await;
+    let mut greeted = Stream::greeted(&node, "w", 1).await;
+    let (stopped, silent, greeted) = tokio::join!(node.stop(), silent.hear(), greeted.hear());
+    stopped.0.unwrap();
+    let not_leader = (Code::Unavailable, "not_leader".to_owned());
+    assert_eq!(refused(silent), not_leader);
+    assert_eq!(refused(greeted), not_leader);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_waits_for_a_worker_with_its_labels_and_holds_up_no_other() {
+    let node = Node::start().await;
+    register(&node, "plain", BTreeMap::new()).await;
+    register(&node, "zoned", zone("a")).await;
+    let mut plain = Stream::greeted(&node, "plain", 1).await;
+    let labelled = invoke(&node, String::new(), zone("a")).await;
+    let other = invoke(&node, String::new(), BTreeMap::new()).await;
+    assert_eq!(plain.task().await.action_run_id, other);
+    let mut zoned = Stream::greeted(&node, "zoned", 1).await;
+    assert_eq!(zoned.task().await.action_run_id, labelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_gets_no_more_tasks_than_it_registered_for_and_the_rest_when_it_says_so() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    for _ in 0..15 {
+        invoke(&node, String::new(), BTreeMap::new()).await;
+    }
+    let mut stream = Stream::greeted(&node, "w", u64::MAX).await;
+    let mut runs = BTreeSet::new();
+    for _ in 0..10 {
+        runs.insert(stream.task().await.action_run_id);
+    }
+    // The answer to a heartbeat comes after what was sent before.
+    let load = v1::WorkerLoad { current_load: 10 };
+    stream.say(Message::Heartbeat(load)).await;
+    assert!(matches!(stream.hear().await, Ok(Some(Said::Result(_)))));
+    let slots = v1::WorkerSlots {
+        tasks_total_max: 15,
+    };
+    stream.say(Message::Slots(slots)).await;
+    for _ in 0..5 {
+        runs.insert(stream.task().await.action_run_id);
+    }
+    assert_eq!(runs.len(), 15);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_tasks_come_through_any_node_in_as_many_answers_as_it_takes() {
+    let nodes = Node::start_cluster().await;
+    let (leader, follower) = leader_and_follower(&nodes).await;
+    register(follower, "w", BTreeMap::new()).await;
+    let input = format!("{:?}", "x".repeat(1_000_000));
+    let mut invoked = BTreeSet::new();
+    for _ in 0..6 {
+        invoked.insert(invoke(follower, input.clone(), BTreeMap::new()).await);
+    }
+    // All of them are leased to the worker, which then loses them.
+    let mut stream = Stream::greeted(leader, "w", 6).await;
+    for _ in 0..invoked.len() {
+        stream.task().await;
+    }
+    drop(stream);
+    let mut received = BTreeSet::new();
+    let mut held_task_tokens = Vec::new();
+    while received.len() < invoked.len() {
+        let asked = v1::AwaitRequest {
+            held_task_tokens: held_task_tokens.clone(),
+            ..awaiting("w", 6)
+        };
+        // No client of gRPC needs to raise its limit for the answer.
+        let answered = follower
+            .workers()
+            .r#await(asked)
+            .await
+            .unwrap()
+            .into_inner();
+        assert!((1..=4).contains(&answered.tasks.len()));
+        for task in answered.tasks {
+            assert_eq!(task.input.len(), input.len());
+            received.insert(task.action_run_id);
+            held_task_tokens.push(task.task_token);
+        }
+    }
+    assert_eq!(received, invoked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poll_is_passed_on_to_the_leader_once_and_no_further() {
+    let nodes = Node::start_cluster().await;
+    let (leader, follower) = leader_and_follower(&nodes).await;
+    register(leader, "w", BTreeMap::new()).await;
+    invoke(leader, String::new(), BTreeMap::new()).await;
+    let mut passed_on = Request::new(awaiting("w", 1));
+    let mark = "1".parse().unwrap();
+    passed_on.metadata_mut().insert("flo-forwarded", mark);
+    let answered = follower.workers().r#await(passed_on).await;
+    assert_eq!(
+        refused(answered),
+        (Code::Unavailable, "not_leader".to_owned())
+    );
+    let answered = follower.workers().r#await(awaiting("w", 1)).await.unwrap();
+    assert_eq!(answered.into_inner().tasks.len(), 1);
+}

@@ -1,0 +1,191 @@
+//! What a person is told on stderr, beside the result on stdout.
+
+use crate::files::fixture;
+use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
+use serde_json::json;
+
+#[track_caller]
+fn expect_told(answer: &Answer, text: &str) {
+    let times = answer.stderr.matches(text).count();
+    assert_eq!(times, 1, "{text:?} once on stderr of {}", answer.show());
+}
+
+#[track_caller]
+fn expect_silence(answer: &Answer) {
+    assert_eq!(answer.stderr, "", "{}", answer.show());
+}
+
+fn create(flo: &Flo, file: &str) {
+    let _ = flo.text(&["workflow", "create", "-f", file]);
+}
+
+#[test]
+fn a_worker_says_what_it_registers_and_keeps_what_is_there() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let flags = |id, max_retries| {
+        let lease = ["--timeout-ms", "5000", "--retry-delay-ms", "1"];
+        [
+            &["--worker-id", id, "--max-retries", max_retries],
+            &lease[..],
+        ]
+        .concat()
+    };
+    let start = |id, max_retries| {
+        let failing = [("work", "echo no luck >&2; exit 1")];
+        CommandWorker::start_with(&flo, node.scratch(), &flags(id, max_retries), &failing)
+    };
+    let first = start("first", "0");
+    let said = first.output();
+    assert!(
+        said.contains(r#"registered action "work" (timeout 5s, no retries)"#),
+        "{said}"
+    );
+    let second = start("second", "9");
+    let said = second.output();
+    assert!(said.contains("is registered already"), "{said}");
+
+    let invoked = flo.run(&["action", "invoke", "work", "--wait"]);
+    assert_eq!(invoked.code, 3, "{}", invoked.show());
+    let runs = flo.json(&["action", "runs", "work"]);
+    assert_eq!(runs["items"][0]["attempts"], 1, "{runs}");
+}
+
+#[test]
+fn a_worker_without_its_program_ends_before_it_registers_anything() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let exec = |arguments: &[&str]| {
+        flo.refused(&[&["worker", "exec"], arguments].concat())
+            .expect(2, "program_missing")
+            .says("charge");
+    };
+    exec(&["charge", "--", "no-such-program"]);
+    exec(&["charge", "--", "./no/such/program", "--live"]);
+    exec(&["--action", "ship=cat", "--action", "charge=no-such-program"]);
+    let actions = flo.json(&["action", "list"]);
+    assert_eq!(actions["items"], json!([]), "{actions}");
+}
+
+#[test]
+fn a_worker_that_is_stopped_says_what_it_waits_for() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let gate = node.scratch().path("gate");
+    let script = format!("until [ -e {} ]; do sleep 0.01; done", gate.display());
+    let mut worker = CommandWorker::start(&flo, node.scratch(), "w1", &[("work", &script)]);
+    let action_run = flo.text(&["action", "invoke", "work", "--async"]);
+    wait_until("a task that runs", PATIENCE, || {
+        let status = flo.json(&["action", "status", &action_run]);
+        let is_running = status["status"] == "running";
+        is_running.then_some(()).ok_or_else(|| status.to_string())
+    });
+    worker.begin_drain();
+    wait_until("word of the drain", PATIENCE, || {
+        let said = worker.output();
+        let is_told = said.contains("draining: waits for 1 task, at most 30s");
+        is_told.then_some(()).ok_or(said)
+    });
+    let _ = node.scratch().write("gate", "");
+    assert!(worker.drain().success());
+    let said = worker.output();
+    assert!(said.contains("drained: 1 task ended"), "{said}");
+}
+
+#[test]
+fn a_start_says_when_the_run_was_there_before() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    create(&flo, &fixture("parked.yaml"));
+    let start = ["workflow", "start", "parked", "--idempotency-key", "k"];
+    let first = flo.run(&start);
+    expect_silence(&first);
+    let run_id = first.success();
+    let again = flo.run(&start);
+    let run = run_id.trim();
+    expect_told(
+        &again,
+        &format!("run {run} exists already for this idempotency key\n"),
+    );
+    assert_eq!(again.success(), run_id);
+    let in_json = [&["-o", "json"], &start[..]].concat();
+    expect_silence(&flo.run(&in_json));
+}
+
+#[test]
+fn a_waiting_start_tells_the_run_and_can_be_bounded() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    create(&flo, &fixture("parked.yaml"));
+    let bounded = [
+        "workflow",
+        "start",
+        "parked",
+        "--wait",
+        "--wait-timeout",
+        "1ms",
+        "--idempotency-key",
+        "k",
+    ];
+    let answer = flo.run(&bounded);
+    assert_eq!(answer.code, 4, "{}", answer.show());
+    let run_id = flo.text(&["workflow", "start", "parked", "--idempotency-key", "k"]);
+    expect_told(&answer, &format!("run {run_id} started\n"));
+    expect_told(&answer, "but it goes on");
+    expect_told(&answer, &format!("flo workflow history {run_id} --follow"));
+    flo.refused(&bounded).expect(4, "wait_timeout");
+
+    let _ = flo.text(&["workflow", "signal", &run_id, "--type", "go", "7"]);
+    let line = [
+        "workflow",
+        "start",
+        "parked",
+        "--wait",
+        "--idempotency-key",
+        "k",
+    ];
+    let ended = flo.run(&line);
+    expect_told(&ended, "exists already");
+    assert_eq!(ended.json(), json!(7));
+}
+
+#[test]
+fn a_waiting_start_tells_why_the_run_failed() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    create(&flo, &fixture("one-step.yaml"));
+    let failing = [("work", "echo out of stock >&2; exit 65")];
+    let _worker = CommandWorker::start(&flo, node.scratch(), "w1", &failing);
+    let answer = flo.run(&["workflow", "start", "one-step", "--wait"]);
+    assert_eq!(answer.code, 3, "{}", answer.show());
+    assert_eq!(answer.stdout, "");
+    expect_told(&answer, "out of stock");
+}
+
+#[test]
+fn a_create_says_what_is_new_and_tells_each_error_once() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let source = std::fs::read_to_string(fixture("parked.yaml")).expect("a fixture");
+    let file = node.scratch().write("parked.yaml", &source);
+    let line = ["workflow", "create", "-f", &file];
+    expect_silence(&flo.run(&line));
+    expect_silence(&flo.run(&line));
+    let _ = node
+        .scratch()
+        .write("parked.yaml", source + "description: \"new\"\n");
+    let changed = flo.run(&line);
+    expect_told(&changed, "has new content: revision 2\n");
+
+    let _ = node.scratch().write(
+        "parked.yaml",
+        "kind: Workflow\nname: parked\nversion: \"1\"\nstart: 3\n",
+    );
+    let refused = flo.run(&line);
+    assert_eq!(refused.code, 3, "{}", refused.show());
+    expect_told(&refused, "E100");
+    expect_told(&refused, "it has 1 error");
+    flo.refused(&line)
+        .expect(3, "definition_invalid")
+        .says("E100");
+}
