@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
     let default = match command {
         // openraft tells at `info` what it does several times a second.
-        Command::Server(_) => "info,openraft=warn",
+        Command::Server(_) => "info,openraft=error",
         // Nodes of one process that wait for each other are no news to the person who starts them.
         Command::Dev(_) => "warn,openraft=error",
         _ => "warn",

@@ -6,6 +6,7 @@ use flotilla_server::{Peer, Server, ServerConfig, ServerError};
 use futures::future::join_all;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -241,10 +242,19 @@ fn peers() -> Vec<Peer> {
     [1, 2, 3].map(peer).to_vec()
 }
 
-/// Members name each other's ports before any of them listens.
+/// Members name each other's ports before any of them listens. So they are drawn from below those
+/// that the system gives to whoever asks for one in between.
 fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
+    const FIRST: u16 = 10_000;
+    const COUNT: u16 = 20_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Test processes that run at a time begin at different places.
+    let start = u16::try_from(std::process::id() % u32::from(COUNT)).unwrap();
+    loop {
+        let drawn = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = FIRST + start.wrapping_add(drawn) % COUNT;
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
+            return listener.local_addr().unwrap();
+        }
+    }
 }
