@@ -4,9 +4,10 @@ use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled
 use crate::codec::{self, DecodeError};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
 use crate::leadership::BeginTerm;
+use crate::plan::{InvalidateCache, ResetPlan};
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
-use crate::task::{AssignTasks, CompleteTask, FailTask, TouchTask};
+use crate::task::{AcceptTask, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask};
 use crate::timer::FireTimer;
 use crate::worker::{
     DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
@@ -73,6 +74,14 @@ pub enum Body {
     BeginTerm(BeginTerm),
     /// Forgets old request ids (design rule 9).
     SweepRequests(SweepRequests),
+    /// Ends a task's lease; its outcome comes by a report (W38).
+    AcceptTask(AcceptTask),
+    /// Ends a task with an outcome that comes by a report (W38).
+    ReportTask(ReportTask),
+    /// Drops cached results of plans (W37).
+    InvalidateCache(InvalidateCache),
+    /// Gives a plan's executors a fresh chance (W31).
+    ResetPlan(ResetPlan),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -153,7 +162,11 @@ impl Body {
             | Self::ReleaseWorker(_)
             | Self::FireTimer(_)
             | Self::BeginTerm(_)
-            | Self::SweepRequests(_) => Admission::Progress,
+            | Self::SweepRequests(_)
+            | Self::AcceptTask(_)
+            | Self::ReportTask(_)
+            | Self::InvalidateCache(_)
+            | Self::ResetPlan(_) => Admission::Progress,
         }
     }
 
@@ -182,6 +195,8 @@ impl Body {
             Self::CompleteTask(complete) => Subject::ActionRun(complete.token.action_run),
             Self::FailTask(fail) => Subject::ActionRun(fail.token.action_run),
             Self::TouchTask(touch) => Subject::ActionRun(touch.token.action_run),
+            Self::AcceptTask(accept) => Subject::ActionRun(accept.token.action_run),
+            Self::ReportTask(report) => Subject::ActionRun(report.token.action_run),
             Self::FireTimer(fire) => Subject::Timer(fire.timer),
             Self::HeartbeatWorker(heartbeat) => Subject::Worker(heartbeat.worker_id.clone()),
             Self::ReleaseWorker(release) => Subject::Worker(release.worker_id.clone()),
@@ -197,7 +212,9 @@ impl Body {
             | Self::DrainWorker(_)
             | Self::DeregisterWorker(_)
             | Self::BeginTerm(_)
-            | Self::SweepRequests(_) => Subject::Nothing,
+            | Self::SweepRequests(_)
+            | Self::InvalidateCache(_)
+            | Self::ResetPlan(_) => Subject::Nothing,
         }
     }
 }

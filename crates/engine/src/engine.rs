@@ -140,5 +140,9 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::FireTimer(fire) => fire.apply(turn),
         Body::BeginTerm(begin) => begin.apply(turn),
         Body::SweepRequests(sweep) => sweep.apply(turn),
+        Body::AcceptTask(accept) => accept.apply(turn, namespace),
+        Body::ReportTask(report) => report.apply(turn, namespace),
+        Body::InvalidateCache(invalidate) => invalidate.apply(turn, namespace),
+        Body::ResetPlan(reset) => reset.apply(turn, namespace),
     }
 }

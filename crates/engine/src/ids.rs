@@ -174,6 +174,8 @@ numbers! {
     ActionRunNumber;
     /// A worker's number.
     WorkerNumber;
+    /// The number of a plan that has been executed.
+    PlanNumber;
 }
 
 const RUN_ID_PREFIX: &str = "wfrun-";

@@ -23,6 +23,7 @@ mod heads;
 mod history;
 mod leadership;
 mod overlay;
+mod plan;
 mod quarantine;
 mod rejection;
 mod reply;
@@ -40,13 +41,14 @@ pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};
 pub use leadership::BeginTerm;
+pub use plan::{InvalidateCache, ResetPlan};
 pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
 pub use task::{
-    AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, TaskToken, TokenInvalid,
-    TouchTask,
+    AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
+    TaskToken, TokenInvalid, TouchTask,
 };
 pub use timer::FireTimer;
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};

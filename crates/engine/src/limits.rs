@@ -41,6 +41,26 @@ pub const HISTORY_EVENTS_MAX: u64 = 10_000;
 /// Events at the start of a history that trimming keeps.
 pub const HISTORY_HEAD_EVENTS: u64 = 100;
 
+/// Executors in a plan.
+pub const EXECUTORS_MAX: usize = 64;
+/// Results that the health of an executor is computed from (W31): the newest ones count.
+pub const HEALTH_SAMPLES_MAX: usize = 100;
+/// Probes that a half-open breaker lets through at once (W32); a higher setting counts as this.
+pub const PROBES_MAX: u32 = 1_000;
+/// Slices of time in which the calls of a rate window are kept (W33): up to so many calls a window,
+/// each is kept with its own time.
+pub const RATE_SLICES: u32 = 64;
+/// Results that a plan may cache (W37).
+pub const CACHED_RESULTS_MAX: u64 = 10_000;
+/// The outputs that a plan may cache, together (W37). In bytes.
+pub const CACHED_BYTES_MAX: u64 = 64 << 20;
+/// A cache key, its holes filled; results under longer ones are not cached (W37). In bytes.
+pub const CACHE_KEY_BYTES_MAX: usize = 4_096;
+/// Cached results that give way to a new one, at most; if that makes no room, it is not cached.
+pub const CACHE_EVICTIONS_MAX: usize = 16;
+/// The pause between two sweeps of a plan's expired results. In milliseconds.
+pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
+
 /// Attempts of an action or step (E401).
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// The delay before an action's retry is capped here (A1). In milliseconds.
@@ -101,6 +121,8 @@ const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < CACHE_BYTES_MAX);
 const _: () = assert!(HISTORY_HEAD_EVENTS < HISTORY_EVENTS_MAX);
 const _: () = assert!(STEPS_MAX < u16::MAX as usize);
+const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
+const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);
 const _: () = assert!(REQUEST_RETRY_MS < REQUEST_WINDOW_MS);
 const _: () = assert!(REQUESTS_MAX >= STARTS_PER_SECOND * (REQUEST_RETRY_MS / 1_000));
 const _: () = assert!(LEADER_GRACE_MS < WORKER_SILENCE_MS_MAX);

@@ -118,10 +118,11 @@ fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantin
         TimerKind::StepWake | TimerKind::SignalTimeout => {
             existing_run(turn, Some(RunNumber(timer.subject)))
         }
-        TimerKind::TaskReady | TimerKind::LeaseExpiry => {
+        TimerKind::TaskReady | TimerKind::LeaseExpiry | TimerKind::ReportExpiry => {
             of_action_run(turn, ids::ActionRunNumber(timer.subject))
         }
         TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
+        TimerKind::CacheExpiry => Ok(None),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Why a command was refused; the state is unchanged.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, Namespace, RunId, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, ExecutorName, Namespace, PlanName, RunId, WorkerId, WorkflowName,
+    WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,33 @@ pub enum Rejection {
         "expected the token of the current attempt of \"{0}\", but the lease was given to another"
     )]
     LeaseLost(ActionRunNumber),
+    /// The task was accepted: its lease has ended (W38).
+    #[error("expected a leased task, but \"{0}\" was accepted and its outcome comes by a report")]
+    TaskAccepted(ActionRunNumber),
+    /// The task's outcome must come with its completion (W38).
+    #[error("expected a task of an executor with `tracking: {{mode: async}}`, but \"{0}\" is none")]
+    TaskNotTracked(ActionRunNumber),
+    /// The token is not that of the attempt whose report is awaited (W38).
+    #[error(
+        "expected the token of the attempt of \"{0}\" whose report is awaited, but it is another"
+    )]
+    ReportTokenWrong(ActionRunNumber),
+    /// No such plan.
+    #[error("expected a plan \"{plan}\" in workflow \"{workflow}\", but there is none")]
+    PlanNotFound {
+        /// The workflow.
+        workflow: WorkflowName,
+        /// The plan.
+        plan: PlanName,
+    },
+    /// No such executor.
+    #[error("expected an executor \"{executor}\" in plan \"{plan}\", but there is none")]
+    ExecutorNotFound {
+        /// The plan.
+        plan: PlanName,
+        /// The executor.
+        executor: ExecutorName,
+    },
     /// An execution-level name as a handler's outcome (A4a).
     #[error("expected an outcome that actions may give, but \"{0}\" is the engine's own")]
     OutcomeReserved(String),
@@ -184,6 +212,11 @@ impl Rejection {
             Self::ActionRunNotFound(_) => "action_run_not_found",
             Self::ActionRunEnded { .. } => "action_run_ended",
             Self::LeaseLost(_) => "lease_lost",
+            Self::TaskAccepted(_) => "task_accepted",
+            Self::TaskNotTracked(_) => "task_not_tracked",
+            Self::ReportTokenWrong(_) => "report_token_wrong",
+            Self::PlanNotFound { .. } => "plan_not_found",
+            Self::ExecutorNotFound { .. } => "executor_not_found",
             Self::OutcomeReserved(_) => "outcome_reserved",
             Self::WorkerNotFound(_) => "worker_not_found",
             Self::WorkerReplaced(_) => "worker_replaced",
@@ -206,6 +239,8 @@ impl Rejection {
             | Self::RunNotFound(_)
             | Self::ActionNotFound(_)
             | Self::ActionRunNotFound(_)
+            | Self::PlanNotFound { .. }
+            | Self::ExecutorNotFound { .. }
             | Self::WorkerNotFound(_) => RejectionKind::NotFound,
             Self::WorkflowDisabled(_)
             | Self::FeatureUnsupported { .. }
@@ -217,6 +252,9 @@ impl Rejection {
             | Self::ActionDisabled(_)
             | Self::ActionRunEnded { .. }
             | Self::LeaseLost(_)
+            | Self::TaskAccepted(_)
+            | Self::TaskNotTracked(_)
+            | Self::ReportTokenWrong(_)
             | Self::WorkerReplaced(_)
             | Self::TimerGone
             | Self::TimerNotDue
@@ -260,6 +298,12 @@ impl Rejection {
             Self::ActionRunNotFound(_) => Some("`flo action runs NAME` lists them"),
             Self::LeaseLost(_) => {
                 Some("touch the lease in time, or register a longer --timeout-ms")
+            }
+            Self::TaskAccepted(_) => Some("report with `flo action report TOKEN --outcome O`"),
+            Self::TaskNotTracked(_) => Some("complete or fail the task instead"),
+            Self::ReportTokenWrong(_) => Some("each attempt has a token of its own: use the last"),
+            Self::PlanNotFound { .. } | Self::ExecutorNotFound { .. } => {
+                Some("`flo workflow show NAME` prints the definition")
             }
             Self::WorkerNotFound(_) => Some("register the worker again"),
             Self::WorkerReplaced(_) => {

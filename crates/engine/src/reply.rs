@@ -70,4 +70,14 @@ pub enum Reply {
         /// Whether the worker should stop taking tasks (A21).
         is_draining: bool,
     },
+    /// [`crate::command::Body::AcceptTask`]
+    TaskAccepted {
+        /// Until when a report may come, in milliseconds.
+        deadline_ms: u64,
+    },
+    /// [`crate::command::Body::InvalidateCache`]
+    CacheInvalidated {
+        /// Plans that name the event.
+        plans_count: u32,
+    },
 }

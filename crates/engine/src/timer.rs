@@ -1,11 +1,11 @@
 //! Timers fire (design rule 6).
 
-use crate::ids::{ActionRunNumber, RunNumber, WorkerNumber};
+use crate::ids::{ActionRunNumber, PlanNumber, RunNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{TimerKey, TimerKind, Timers};
 use crate::turn::{Outcome, Turn};
-use crate::{run, task, worker};
+use crate::{plan, run, task, worker};
 use serde::{Deserialize, Serialize};
 
 /// Fires one due timer. It names the timer, so a second firing finds nothing: exactly once without
@@ -42,6 +42,12 @@ impl FireTimer {
             }
             TimerKind::WorkerSilence => {
                 worker::fall_silent(turn, WorkerNumber(timer.subject))?;
+            }
+            TimerKind::ReportExpiry => {
+                task::expire_report(turn, ActionRunNumber(timer.subject), timer.detail)?;
+            }
+            TimerKind::CacheExpiry => {
+                plan::expire_cache(turn, PlanNumber(timer.subject))?;
             }
         }
         Ok(Reply::Done)

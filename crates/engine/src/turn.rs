@@ -255,6 +255,20 @@ impl<'t, 'e> Turn<'t, 'e> {
             .map(drop)
     }
 
+    /// As [`Turn::visit`], from the first key that is not before `first`, which begins with `prefix`.
+    pub(crate) fn visit_from<T: Table>(
+        &self,
+        prefix: &impl Key,
+        first: &impl Key,
+        visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let range = KeyRange {
+            from: encode_prefix::<T>(first),
+            to: KeyRange::prefix(&encode_prefix::<T>(prefix)).to,
+        };
+        self.visit_range::<T>(&range, visit)
+    }
+
     /// Visits the tasks that wait in a queue, or those behind `after`, the first to go first.
     ///
     /// Begins at the queue's head, so that no scan walks the rows that were taken (design rule 4).

@@ -71,6 +71,7 @@ pub(crate) fn open(
         outcome: None,
         error: None,
         lease: None,
+        report: None,
         created_at_ms: turn.now_ms(),
         started_at_ms: None,
         completed_at_ms: None,

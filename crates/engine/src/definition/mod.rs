@@ -14,8 +14,8 @@ mod template;
 pub use attribute::{AttributeKind, SearchAttribute};
 pub use backoff::{Backoff, BackoffKind, PollPolicy, RetryPolicy};
 pub use plan::{
-    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, Fallback, FallbackCondition, Health,
-    Plan, PlanIndex, RateLimit, Selection, Tracking,
+    Breaker, Cache, CacheKeyPart, ErrorClasses, Executor, ExecutorIndex, Fallback,
+    FallbackCondition, Health, Plan, PlanIndex, RateLimit, RateWindow, Selection, Tracking,
 };
 pub use source::{Consumption, Schedule, Timing, Trigger};
 pub use step::{
@@ -24,7 +24,7 @@ pub use step::{
 };
 pub use template::{Part, Path, Root, Segment, Template};
 
-use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
+use crate::ids::{Namespace, PlanName, WorkflowName, WorkflowVersion};
 use serde::{Deserialize, Serialize};
 
 /// A validated workflow definition (the manual's "workflow YAML file"; rules W0–W6).
@@ -68,6 +68,21 @@ impl Definition {
     #[must_use]
     pub fn step(&self, index: StepIndex) -> &Step {
         &self.steps[index.position()]
+    }
+
+    /// The plan at `index`.
+    ///
+    /// # Panics
+    /// When the index is not of this definition: a bug, since indexes are made with it.
+    #[must_use]
+    pub fn plan(&self, index: PlanIndex) -> &Plan {
+        &self.plans[index.position()]
+    }
+
+    /// The plan called `name`.
+    #[must_use]
+    pub fn plan_named(&self, name: &PlanName) -> Option<&Plan> {
+        self.plans.iter().find(|plan| plan.name == *name)
     }
 
     /// The custom terminal at `index`.

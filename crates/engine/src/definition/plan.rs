@@ -8,6 +8,10 @@ index! {
     /// The position of a plan in [`super::Definition::plans`].
     PlanIndex
 }
+index! {
+    /// The position of an executor in [`Plan::executors`].
+    ExecutorIndex
+}
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +30,17 @@ pub struct Plan {
     pub fallback: Option<Fallback>,
     /// Which error codes are retried (W35).
     pub errors: Option<ErrorClasses>,
+}
+
+impl Plan {
+    /// The executor at `index`.
+    ///
+    /// # Panics
+    /// When the index is not of this plan: a bug, since indexes are made with it.
+    #[must_use]
+    pub fn executor(&self, index: ExecutorIndex) -> &Executor {
+        &self.executors[index.position()]
+    }
 }
 
 /// The four selections (W30).
@@ -81,6 +96,54 @@ pub struct RateLimit {
     pub max_per_minute: Option<u32>,
     /// Calls in any hour.
     pub max_per_hour: Option<u32>,
+}
+
+impl RateLimit {
+    /// How many calls `window` may hold; `None` where it is not limited.
+    #[must_use]
+    pub fn calls_max(&self, window: RateWindow) -> Option<u32> {
+        match window {
+            RateWindow::Second => self.max_per_second,
+            RateWindow::Minute => self.max_per_minute,
+            RateWindow::Hour => self.max_per_hour,
+        }
+    }
+}
+
+/// A window in which calls are counted (W33).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RateWindow {
+    /// 1,000 ms.
+    Second,
+    /// 60,000 ms.
+    Minute,
+    /// 3,600,000 ms.
+    Hour,
+}
+
+impl RateWindow {
+    /// All of them, the shortest first.
+    pub const ALL: [Self; 3] = [Self::Second, Self::Minute, Self::Hour];
+
+    /// Its length, in milliseconds.
+    #[must_use]
+    pub fn length_ms(self) -> u64 {
+        match self {
+            Self::Second => 1_000,
+            Self::Minute => 60_000,
+            Self::Hour => 3_600_000,
+        }
+    }
+
+    /// Its published name: `second`, `minute`, `hour`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+        }
+    }
 }
 
 /// How an executor reports its outcome (W38).

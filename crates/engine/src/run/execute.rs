@@ -5,8 +5,9 @@ use super::loaded::{ActivationRef, ActiveStep};
 use super::outcome::name;
 use crate::action;
 use crate::definition::{RunTarget, StepKind};
-use crate::ids::{ActionName, Namespace};
+use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::json::Json;
+use crate::plan;
 use crate::tables::{ActionRecord, ActionRunOwner, Actions, ActivationState, EventKind, RunStatus};
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -36,7 +37,7 @@ pub(super) fn execute(
             });
             Ok(())
         }
-        RunTarget::Plan(_) => panic!("a definition with plans is refused until plans are run"),
+        RunTarget::Plan(_) => plan::execute(turn, progress, at),
     }
 }
 
@@ -46,14 +47,33 @@ fn execute_action(
     mut active: ActiveStep,
     name: &ActionName,
 ) -> Outcome<()> {
+    match open_action(turn, &mut active, name)? {
+        Ok(action_run) => {
+            active.activation.state = ActivationState::Action(action_run);
+            active.run.record.status = RunStatus::Waiting;
+            active.put(turn);
+            task::make_ready(turn, action_run)
+        }
+        Err(settled) => {
+            progress.push(active.at().settle(settled));
+            active.put(turn);
+            Ok(())
+        }
+    }
+}
+
+/// Makes an action run for an active step, not yet ready; or says what comes back of an action that
+/// cannot be invoked.
+pub(crate) fn open_action(
+    turn: &mut Turn<'_, '_>,
+    active: &mut ActiveStep,
+    name: &ActionName,
+) -> Outcome<Result<ActionRunNumber, Settled>> {
     let at = active.at();
     let namespace = active.run.record.namespace.clone();
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
-        Err(refusal) => {
-            refuse(turn, progress, active, refusal);
-            return Ok(());
-        }
+        Err(refusal) => return Ok(Err(refuse(turn, active, refusal))),
     };
     let opening = action::Opening {
         namespace,
@@ -73,10 +93,7 @@ fn execute_action(
         action_run,
     };
     active.note(turn, kind);
-    active.activation.state = ActivationState::Action(action_run);
-    active.run.record.status = RunStatus::Waiting;
-    active.put(turn);
-    task::make_ready(turn, action_run)
+    Ok(Ok(action_run))
 }
 
 /// Why an action cannot be invoked.
@@ -86,24 +103,16 @@ struct Refusal {
     message: String,
 }
 
-/// Settles the step of an action that cannot be invoked.
-fn refuse(
-    turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut active: ActiveStep,
-    refusal: Refusal,
-) {
-    let output = Json::error(refusal.outcome, &refusal.message);
-    let output = active.run.store_payload(turn, output);
+/// What comes back of an action that cannot be invoked.
+fn refuse(turn: &mut Turn<'_, '_>, active: &mut ActiveStep, refusal: Refusal) -> Settled {
     active.note(turn, refusal.event);
-    let at = active.at();
-    active.put(turn);
-    progress.push(at.settle(Settled {
+    let output = Json::error(refusal.outcome, &refusal.message);
+    Settled {
         outcome: name::of(refusal.outcome),
-        output: Some(output),
+        output: Some(active.run.store_payload(turn, output)),
         reason: Some(refusal.message),
         is_retryable: false,
-    }));
+    }
 }
 
 fn usable(

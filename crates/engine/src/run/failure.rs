@@ -66,18 +66,21 @@ fn last_failure(
 }
 
 /// The error in the output of a failed step (W10a).
-fn error_in(output: &Json) -> Option<TaskError> {
-    let field = |name: &str| {
-        let path = ["error", name].map(|name| Segment::Field(name.to_owned()));
-        json::find(output.as_str(), &path).and_then(json::as_string)
-    };
+pub(crate) fn error_in(output: &Json) -> Option<TaskError> {
     Some(TaskError {
-        code: field("code")?,
-        message: field("message")?,
+        code: error_field(output, "code")?,
+        message: error_field(output, "message")?,
     })
 }
 
-fn is_failure(outcome: &OutcomeName) -> bool {
+/// A text of the error in the output of a failed step: its `code` or its `message` (W10a).
+pub(crate) fn error_field(output: &Json, name: &str) -> Option<String> {
+    let path = ["error", name].map(|name| Segment::Field(name.to_owned()));
+    json::find(output.as_str(), &path).and_then(json::as_string)
+}
+
+/// Whether a step or an executor of a plan has failed (W34).
+pub(crate) fn is_failure(outcome: &OutcomeName) -> bool {
     matches!(
         outcome.as_str(),
         name::FAILURE

@@ -11,6 +11,7 @@ use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalS
 use crate::ids::RunNumber;
 use crate::json::Json;
 use crate::limits::PAYLOAD_BYTES_MAX;
+use crate::plan;
 use crate::store::StoreError;
 use crate::tables::{
     ActivationState, End, EventKind, InputChecks, ParentLink, RunRecord, RunStatus, SignalsWaiting,
@@ -102,11 +103,7 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
 }
 
 /// Takes back everything that the run still waits for.
-fn tear_down(
-    turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    run: &mut Loaded,
-) -> Result<(), StoreError> {
+fn tear_down(turn: &mut Turn<'_, '_>, progress: &mut Progress, run: &mut Loaded) -> Outcome<()> {
     for active in std::mem::take(&mut run.record.active) {
         let at = ActivationRef {
             run: run.number,
@@ -115,6 +112,7 @@ fn tear_down(
         match active.state {
             ActivationState::Executing => {}
             ActivationState::Action(action_run) => task::cancel(turn, action_run)?,
+            ActivationState::Plan(plan) => plan::abandon(turn, at, &plan)?,
             ActivationState::Signal { deadline_ms } => {
                 if let Some(due_ms) = deadline_ms {
                     turn.clear_timer(signal_timer(at, due_ms));

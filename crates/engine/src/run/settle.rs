@@ -6,9 +6,8 @@ use super::loaded::{ActivationRef, ActiveStep};
 use super::outcome::{is_retried, name, transition};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{
-    Activation, ActivationState, EventKind, RunStatus, StepResult, TimerKey, TimerKind,
-};
+use crate::plan;
+use crate::tables::{ActivationState, EventKind, RunStatus, StepResult, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 
@@ -22,6 +21,10 @@ pub(super) fn settle(
     let Some(active) = ActiveStep::load(turn, at)? else {
         return Ok(());
     };
+    if let ActivationState::Plan(_) = active.activation.state {
+        // What came in ends an attempt on an executor; the plan settles the step when it ends.
+        return plan::settle(turn, progress, at, settled);
+    }
     let definition = pinned(turn, active.run.record.definition)?;
     let step = definition.definition.step(active.activation.step);
     if let (Some(poll), name::PENDING) = (poll_policy(step), settled.outcome.as_str()) {
@@ -34,10 +37,11 @@ pub(super) fn settle(
         settled.outcome = name::of(name::TIMEOUT);
         settled.reason = Some(format!("still pending at poll {polls}"));
     }
+    let (attempt, started_at_ms) = (active.activation.attempt, active.activation.started_at_ms);
     if let Some(retry) = retry_policy(step)
         && settled.is_retryable
         && is_retried(&settled.outcome)
-        && let Some(due_ms) = next_attempt(turn, &active.activation, retry)
+        && let Some(due_ms) = next_attempt(turn, retry, attempt, started_at_ms)
     {
         schedule_retry(turn, progress, active, due_ms);
         return Ok(());
@@ -78,18 +82,24 @@ fn poll_policy(step: &Step) -> Option<&PollPolicy> {
     }
 }
 
-/// When the next attempt is made, if one is left within the budget (W12).
-fn next_attempt(turn: &mut Turn<'_, '_>, active: &Activation, retry: &RetryPolicy) -> Option<u64> {
-    if active.attempt >= retry.max_attempts {
+/// When the attempt after `attempt` is made, if one is left within the budget, which counts from the
+/// first attempt's start (W12).
+pub(crate) fn next_attempt(
+    turn: &mut Turn<'_, '_>,
+    retry: &RetryPolicy,
+    attempt: u32,
+    started_at_ms: u64,
+) -> Option<u64> {
+    if attempt >= retry.max_attempts {
         return None;
     }
     let random = turn.random();
     let due_ms = turn
         .now_ms()
-        .saturating_add(retry.backoff.delay_ms(active.attempt - 1, random));
+        .saturating_add(retry.backoff.delay_ms(attempt - 1, random));
     let budget_ends_ms = retry
         .within_ms
-        .map(|within| active.started_at_ms.saturating_add(within));
+        .map(|within| started_at_ms.saturating_add(within));
     budget_ends_ms
         .is_none_or(|ends_ms| due_ms <= ends_ms)
         .then_some(due_ms)
@@ -144,7 +154,7 @@ fn schedule_poll(turn: &mut Turn<'_, '_>, mut active: ActiveStep, poll: &PollPol
 }
 
 /// The timer of a retry or poll.
-pub(super) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
+pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     TimerKey {
         kind: TimerKind::StepWake,
         due_ms,

@@ -32,7 +32,10 @@ pub(crate) fn wake_step(
         let attempt = active.activation.attempt;
         active.note(turn, EventKind::StepRetry { attempt });
     }
-    active.activation.state = ActivationState::Executing;
+    // A plan goes on where it stands; all else begins anew.
+    if !matches!(active.activation.state, ActivationState::Plan(_)) {
+        active.activation.state = ActivationState::Executing;
+    }
     active.run.record.status = RunStatus::Running;
     active.put(turn);
     advance(turn, at.execute())

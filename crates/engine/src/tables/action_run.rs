@@ -51,6 +51,8 @@ pub struct ActionRunRecord {
     pub error: Option<TaskError>,
     /// Who holds the task, while one does.
     pub lease: Option<Lease>,
+    /// The report that is awaited, once the task was accepted (W38).
+    pub report: Option<AwaitedReport>,
     /// In milliseconds.
     pub created_at_ms: u64,
     /// When the first attempt was taken, in milliseconds.
@@ -144,4 +146,13 @@ pub struct Lease {
     pub secret: u64,
     /// When it ends, in milliseconds.
     pub expires_at_ms: u64,
+}
+
+/// The right to report on a task that was accepted (W38).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedReport {
+    /// What the report must carry: the secret of the lease that has ended.
+    pub secret: u64,
+    /// Until when it may come, in milliseconds.
+    pub deadline_ms: u64,
 }

@@ -25,6 +25,8 @@ pub struct ClusterRecord {
     pub workers_count: u64,
     /// Definitions so far.
     pub definitions_count: u64,
+    /// Plans that have been executed so far.
+    pub plans_count: u64,
     /// The place of the oldest request id that is remembered (design rule 9).
     pub requests_first: u64,
     /// Request ids that are remembered now: those of the places from `requests_first` on.

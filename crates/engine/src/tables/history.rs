@@ -1,6 +1,6 @@
 //! History: one record per run and turn (W23, design rule 4).
 
-use super::{PayloadRef, TaskError, tables};
+use super::{PayloadRef, PlanEvent, TaskError, tables};
 use crate::definition::{StepIndex, Target};
 use crate::entry::NodeId;
 use crate::ids::{
@@ -197,4 +197,6 @@ pub enum EventKind {
     },
     /// A bug in this run's turn was contained (design rule 10).
     RunQuarantined,
+    /// The execution of a plan went on (W30–W38).
+    Plan(PlanEvent),
 }

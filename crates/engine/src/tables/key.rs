@@ -1,8 +1,8 @@
 //! Keys as ordered bytes.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, RunId, RunNumber, SignalId, SignalType,
-    WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, ExecutorName, IdempotencyKey, Namespace, PlanName, PlanNumber,
+    RunId, RunNumber, SignalId, SignalType, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 
 /// A key, or a part of one: encoding keeps the order, and one key's bytes are never a prefix of
@@ -57,7 +57,7 @@ macro_rules! number_keys {
         }
     )*};
 }
-number_keys!(RunNumber, ActionRunNumber, WorkerNumber);
+number_keys!(RunNumber, ActionRunNumber, WorkerNumber, PlanNumber);
 
 /// Texts end with a zero byte, which no name holds (names have no control characters).
 macro_rules! name_keys {
@@ -86,7 +86,9 @@ name_keys!(
     RunId,
     SignalType,
     SignalId,
-    IdempotencyKey
+    IdempotencyKey,
+    PlanName,
+    ExecutorName
 );
 
 macro_rules! tuple_keys {

@@ -11,6 +11,10 @@ mod history;
 mod key;
 mod label;
 mod payload;
+mod plan;
+mod plan_event;
+mod plan_executor;
+mod plan_state;
 mod quarantine;
 mod ready;
 mod request;
@@ -23,7 +27,7 @@ mod workflow;
 pub use action::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules, WasmLimits};
 pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, Lease, TaskError,
+    ActionRunsByAction, AwaitedReport, Lease, TaskError,
 };
 pub use cluster::{Cluster, ClusterRecord};
 pub use definition::{
@@ -34,6 +38,13 @@ pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
 pub use label::LabelSet;
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
+pub use plan::{
+    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PlanExecutors, PlanNumbers,
+    PlanRecord, Plans,
+};
+pub use plan_event::PlanEvent;
+pub use plan_executor::{BreakerState, CallBucket, PlanExecutorRecord, Probe, Sample, Verdict};
+pub use plan_state::{PlanFailure, PlanState, PlanWait};
 pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
 pub use ready::{
     Ready, ReadyActionRecord, ReadyActions, ReadyLabels, ReadyLabelsRecord, ReadyQueue,

@@ -1,6 +1,6 @@
 //! Runs: the hot record of the engine.
 
-use super::{DefinitionNumber, PayloadRef, tables};
+use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
 use crate::definition::{StepIndex, Target, TerminalStatus};
 use crate::ids::{
     ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber, WorkflowName,
@@ -187,6 +187,28 @@ pub enum ActivationState {
         /// When it is made.
         due_ms: u64,
     },
+    /// A plan that is executed.
+    Plan(PlanState),
+}
+
+impl ActivationState {
+    /// The action run that is waited for, a plan's included.
+    #[must_use]
+    pub fn action_run(&self) -> Option<ActionRunNumber> {
+        match self {
+            Self::Action(number) => Some(*number),
+            Self::Plan(plan) => match plan.wait {
+                PlanWait::Action(number) => Some(number),
+                PlanWait::Executing | PlanWait::Retry { .. } => None,
+            },
+            Self::Executing
+            | Self::Signal { .. }
+            | Self::Child(_)
+            | Self::ChildInput { .. }
+            | Self::Retry { .. }
+            | Self::Poll { .. } => None,
+        }
+    }
 }
 
 /// What a step ended with.

@@ -15,7 +15,7 @@ pub struct TimerKey {
     pub kind: TimerKind,
     /// When, in milliseconds.
     pub due_ms: u64,
-    /// The number of the run, action run or worker that it belongs to.
+    /// The number of the run, action run, worker or plan that it belongs to.
     pub subject: u64,
     /// The activation or attempt.
     pub detail: u32,
@@ -35,24 +35,31 @@ pub enum TimerKind {
     LeaseExpiry = 4,
     /// A worker was silent for too long; the subject is a worker.
     WorkerSilence = 5,
+    /// The report on an accepted task is overdue (W38); the subject is an action run, the detail its
+    /// attempt.
+    ReportExpiry = 6,
+    /// Cached results may have expired (W37); the subject is a plan.
+    CacheExpiry = 7,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
         Self::LeaseExpiry,
         Self::WorkerSilence,
+        Self::ReportExpiry,
+        Self::CacheExpiry,
     ];
 
     /// Whether a change of leader puts the timer off (A4).
     #[must_use]
     pub fn is_graced(self) -> bool {
         match self {
-            Self::LeaseExpiry | Self::WorkerSilence => true,
-            Self::StepWake | Self::SignalTimeout | Self::TaskReady => false,
+            Self::LeaseExpiry | Self::WorkerSilence | Self::ReportExpiry => true,
+            Self::StepWake | Self::SignalTimeout | Self::TaskReady | Self::CacheExpiry => false,
         }
     }
 }
@@ -65,6 +72,8 @@ impl Key for TimerKind {
             Self::TaskReady => 3,
             Self::LeaseExpiry => 4,
             Self::WorkerSilence => 5,
+            Self::ReportExpiry => 6,
+            Self::CacheExpiry => 7,
         };
         byte.encode(out);
     }

@@ -3,6 +3,7 @@
 use super::lease::drop_lease;
 use super::loaded::{Loaded, load};
 use super::queue;
+use super::report::drop_report;
 use super::token::TaskToken;
 use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, OutcomeName};
@@ -121,6 +122,7 @@ pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result
         Some(lease) => revoke(turn, &task, &lease),
         None => queue::withdraw(turn, &task)?,
     }
+    drop_report(turn, &mut task);
     task.record.status = ActionRunStatus::Cancelled;
     task.record.completed_at_ms = Some(turn.now_ms());
     task.put(turn);

@@ -41,7 +41,20 @@ pub(super) fn check(
     namespace: &Namespace,
     token: &TaskToken,
 ) -> Outcome<Leased> {
-    let number = token.action_run;
+    let task = find_open(turn, namespace, token.action_run)?;
+    match task.record.lease.clone() {
+        Some(lease) if token.is_of(task.record.attempt, lease.secret) => Ok(Leased { task, lease }),
+        None if task.record.report.is_some() => Err(Rejection::TaskAccepted(task.number).into()),
+        Some(_) | None => Err(Rejection::LeaseLost(task.number).into()),
+    }
+}
+
+/// The task of the open action run `number`.
+pub(super) fn find_open(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    number: ActionRunNumber,
+) -> Outcome<Loaded> {
     let record = turn
         .get::<ActionRuns>(&number)?
         .filter(|record| record.namespace == *namespace)
@@ -64,12 +77,7 @@ pub(super) fn check(
             ActionRunOwner::Caller => Rejection::ActionRunQuarantined(number).into(),
         });
     }
-    match task.record.lease.clone() {
-        Some(lease) if task.record.attempt == token.attempt && lease.secret == token.secret => {
-            Ok(Leased { task, lease })
-        }
-        Some(_) | None => Err(Rejection::LeaseLost(number).into()),
-    }
+    Ok(task)
 }
 
 /// Takes the lease away: the worker no longer holds the task, the timer is taken back.

@@ -27,6 +27,11 @@ impl TaskToken {
     pub fn task_id(&self) -> String {
         format!("{}.{}", self.action_run, self.attempt)
     }
+
+    /// Whether it was handed out for this attempt with this secret.
+    pub(crate) fn is_of(&self, attempt: u32, secret: u64) -> bool {
+        (self.attempt, self.secret) == (attempt, secret)
+    }
 }
 
 impl fmt::Display for TaskToken {

@@ -1,5 +1,6 @@
 //! Events as callers see them: the manual's names, a detail, and the rest as JSON (W23).
 
+use super::plan_event;
 use super::run::terminal_name;
 use crate::definition::Definition;
 use crate::entry::NodeId;
@@ -32,10 +33,10 @@ pub struct EventView {
 
 /// A JSON object in the making.
 #[derive(Default)]
-struct Attributes(String);
+pub(super) struct Attributes(String);
 
 impl Attributes {
-    fn raw(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn raw(mut self, name: &str, value: &str) -> Self {
         self.0.push(if self.0.is_empty() { '{' } else { ',' });
         quote(name, &mut self.0);
         self.0.push(':');
@@ -43,11 +44,11 @@ impl Attributes {
         self
     }
 
-    fn number(self, name: &str, value: u64) -> Self {
+    pub(super) fn number(self, name: &str, value: u64) -> Self {
         self.raw(name, &value.to_string())
     }
 
-    fn text(self, name: &str, value: &str) -> Self {
+    pub(super) fn text(self, name: &str, value: &str) -> Self {
         let mut quoted = String::new();
         quote(value, &mut quoted);
         self.raw(name, &quoted)
@@ -144,6 +145,7 @@ fn type_name(kind: &EventKind) -> &'static str {
         EventKind::WorkflowCancelled { .. } => "workflow_cancelled",
         EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
         EventKind::RunQuarantined => "run_quarantined",
+        EventKind::Plan(event) => plan_event::type_name(event),
     }
 }
 
@@ -180,6 +182,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
             .clone()
             .unwrap_or_else(|| terminal_name(definition, *terminal)),
         EventKind::WorkflowCancelled { reason, .. } => reason.clone().unwrap_or_default(),
+        EventKind::Plan(event) => plan_event::detail(event),
     }
 }
 
@@ -240,6 +243,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowTimedOut { terminal, .. } => {
             none.text("terminal", &terminal_name(definition, *terminal))
         }
+        EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::StepStarted
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }

@@ -7,6 +7,8 @@ mod event;
 mod history;
 mod obligation;
 mod page;
+mod plan;
+mod plan_event;
 mod run;
 mod timer;
 mod worker;
@@ -20,6 +22,7 @@ pub use obligation::{
     has_ready, has_ready_for, leased_tasks, workers_of_other_nodes,
 };
 pub use page::Page;
+pub use plan::{BreakerStatus, BreakerView, CacheView, ExecutorView, PlanView, RateView, plan};
 pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
 pub use timer::{DueTimers, TimerCursor, due_timers};
 pub use worker::{WorkerView, worker, workers};

@@ -2,6 +2,7 @@
 
 use super::page::{Page, Scope, page, prefix};
 use super::payload;
+use super::plan::rate_detail;
 use super::worker::has_live_worker;
 use crate::definition::{Definition, StepKind, Target};
 use crate::ids::{
@@ -11,9 +12,9 @@ use crate::ids::{
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
-    ActionKind, ActionRunStatus, ActionRuns, Actions, Activation, ActivationState, AttributeValue,
-    DefinitionRecord, Definitions, Quarantine, QuarantinedKind, RunNames, RunRecord, RunStatus,
-    Runs, TriggeredBy, read,
+    ActionKind, ActionRunRecord, ActionRunStatus, ActionRuns, Actions, Activation, ActivationState,
+    AttributeValue, DefinitionRecord, Definitions, PlanWait, Quarantine, QuarantinedKind, RunNames,
+    RunRecord, RunStatus, Runs, TriggeredBy, read,
 };
 use std::collections::BTreeMap;
 
@@ -91,6 +92,8 @@ pub enum WaitingFor {
     Retry,
     /// The next poll.
     Poll,
+    /// The report on an accepted task (W38).
+    Report,
 }
 
 /// What a step was left with.
@@ -257,6 +260,9 @@ fn detail(
         if let Some(detail) = waiting_detail(reader, run, (active, definition))? {
             return Ok(Some(detail));
         }
+        if let Some(detail) = rate_detail(reader, run, definition, active.step)? {
+            return Ok(Some(detail));
+        }
     }
     Ok(None)
 }
@@ -271,10 +277,14 @@ fn waiting_detail(
             StepKind::Wait(wait) => Some(format!("waits for signal \"{}\"", wait.signal_type)),
             StepKind::Run(_) => None,
         }),
-        ActivationState::Action(number) => {
-            let Some(action_run) = read::<ActionRuns>(reader, number)? else {
+        ActivationState::Action(_) | ActivationState::Plan(_) => {
+            let Some(action_run) = awaited(reader, &active.state)? else {
                 return Ok(None);
             };
+            if action_run.report.is_some() {
+                let action = &action_run.action;
+                return Ok(Some(format!("waits for the report on action \"{action}\"")));
+            }
             let key = (run.namespace.clone(), action_run.action.clone());
             let is_user = read::<Actions>(reader, &key)?
                 .is_some_and(|action| action.kind == ActionKind::User);
@@ -305,10 +315,12 @@ fn current_steps(
         let waiting_for = match &active.state {
             ActivationState::Executing => None,
             ActivationState::Signal { deadline_ms } => Some((WaitingFor::Signal, *deadline_ms)),
-            ActivationState::Action(number) => {
-                let lease = read::<ActionRuns>(reader, number)?.and_then(|record| record.lease);
-                Some((WaitingFor::Action, lease.map(|lease| lease.expires_at_ms)))
-            }
+            ActivationState::Action(_) => Some(waiting_for_action(reader, &active.state)?),
+            ActivationState::Plan(plan) => match plan.wait {
+                PlanWait::Executing => None,
+                PlanWait::Action(_) => Some(waiting_for_action(reader, &active.state)?),
+                PlanWait::Retry { due_ms } => Some((WaitingFor::Retry, Some(due_ms))),
+            },
             ActivationState::Child(_) | ActivationState::ChildInput { .. } => {
                 Some((WaitingFor::Child, None))
             }
@@ -323,6 +335,31 @@ fn current_steps(
         });
     }
     Ok(steps)
+}
+
+/// A leased task is waited for until its lease ends, an accepted one until its report is overdue.
+fn waiting_for_action(
+    reader: &dyn Reader,
+    state: &ActivationState,
+) -> Result<(WaitingFor, Option<u64>), StoreError> {
+    let action_run = awaited(reader, state)?;
+    let report = action_run.as_ref().and_then(|record| record.report);
+    if let Some(report) = report {
+        return Ok((WaitingFor::Report, Some(report.deadline_ms)));
+    }
+    let lease = action_run.and_then(|record| record.lease);
+    Ok((WaitingFor::Action, lease.map(|lease| lease.expires_at_ms)))
+}
+
+/// The action run that an active step waits for.
+fn awaited(
+    reader: &dyn Reader,
+    state: &ActivationState,
+) -> Result<Option<ActionRunRecord>, StoreError> {
+    match state.action_run() {
+        Some(number) => read::<ActionRuns>(reader, &number),
+        None => Ok(None),
+    }
 }
 
 fn steps(

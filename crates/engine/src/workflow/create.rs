@@ -68,7 +68,6 @@ impl CreateDefinition {
             return Err(Rejection::NamespaceMismatch { expected, found });
         }
         let unsupported = [
-            ("plans", !definition.plans.is_empty()),
             ("schedules", definition.schedule.is_some()),
             ("triggers", definition.trigger.is_some()),
         ];

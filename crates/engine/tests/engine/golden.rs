@@ -97,5 +97,9 @@ fn position_of(body: &Body) -> usize {
         Body::FireTimer(_) => 19,
         Body::BeginTerm(_) => 20,
         Body::SweepRequests(_) => 21,
+        Body::AcceptTask(_) => 22,
+        Body::ReportTask(_) => 23,
+        Body::InvalidateCache(_) => 24,
+        Body::ResetPlan(_) => 25,
     }
 }

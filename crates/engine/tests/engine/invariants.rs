@@ -1,15 +1,16 @@
 //! What the tables must agree on after every entry.
 
+use crate::plan_invariants;
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
     ActivationState, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks, Key, LabelSet,
-    PayloadRef, Payloads, Ready, ReadyActionRecord, ReadyActions, ReadyLabels, RequestAges,
-    Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, SilentWorkers, Table, TimerKey,
-    TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerNumbers,
-    WorkerState, Workers, encode_prefix,
+    PayloadRef, Payloads, PlanWait, Ready, ReadyActionRecord, ReadyActions, ReadyLabels,
+    RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, SilentWorkers,
+    Table, TimerKey, TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
+    WorkerNumbers, WorkerState, Workers, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -35,6 +36,7 @@ pub(crate) fn check(store: &MemoryStore) {
         .for_each(|timer| state.check_timer(timer));
     state.check_queue();
     state.check_indexes();
+    plan_invariants::check(store, &state.runs, &state.timers);
 }
 
 struct State<'a> {
@@ -135,6 +137,16 @@ impl<'a> State<'a> {
             ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
                 self.timers.contains(&timer(TimerKind::StepWake, *due_ms))
             }
+            ActivationState::Plan(plan) => match plan.wait {
+                PlanWait::Executing => false,
+                PlanWait::Action(action_run) => self
+                    .action_runs
+                    .get(&action_run)
+                    .is_some_and(|record| record.status.is_open()),
+                PlanWait::Retry { due_ms } => {
+                    self.timers.contains(&timer(TimerKind::StepWake, due_ms))
+                }
+            },
         };
         assert!(
             is_met,
@@ -177,7 +189,18 @@ impl<'a> State<'a> {
         });
         let holders = self.workers.values().flat_map(|activity| &activity.leases);
         let holders_count = holders.filter(|held| **held == number).count();
+        let report = record.report.map(|report| TimerKey {
+            kind: TimerKind::ReportExpiry,
+            due_ms: report.deadline_ms,
+            subject: number.0,
+            detail: record.attempt,
+        });
         match (&record.lease, record.status) {
+            (None, ActionRunStatus::Running) => {
+                let has_timer = report.is_some_and(|timer| self.timers.contains(&timer));
+                assert!(has_timer, "{number} waits for a report without a timer");
+                assert!(!is_queued && holders_count == 0, "{number} is accepted");
+            }
             (None, ActionRunStatus::Pending) => {
                 assert!(
                     is_queued != is_delayed,
@@ -215,6 +238,21 @@ impl<'a> State<'a> {
                 assert!(record.completed_at_ms.is_some(), "{number} has ended");
             }
         }
+        self.check_owner(number, record);
+        [record.input]
+            .into_iter()
+            .chain(record.output)
+            .for_each(|payload| self.check_payload(payload));
+    }
+
+    /// An open action run is what its step waits for; an accepted one has a right to report (W38).
+    fn check_owner(&self, number: ActionRunNumber, record: &ActionRunRecord) {
+        let is_accepted = record.lease.is_none() && record.status == ActionRunStatus::Running;
+        assert_eq!(
+            record.report.is_some(),
+            is_accepted,
+            "the report on {number}"
+        );
         if let (ActionRunOwner::Step { run, activation }, true) =
             (record.owner, record.status.is_open())
         {
@@ -222,17 +260,9 @@ impl<'a> State<'a> {
                 .runs
                 .get(&run)
                 .and_then(|run| run.activation(activation));
-            let state = active.map(|active| &active.state);
-            assert_eq!(
-                state,
-                Some(&ActivationState::Action(number)),
-                "{number} has no owner"
-            );
+            let awaited = active.and_then(|active| active.state.action_run());
+            assert_eq!(awaited, Some(number), "{number} has no owner");
         }
-        [record.input]
-            .into_iter()
-            .chain(record.output)
-            .for_each(|payload| self.check_payload(payload));
     }
 
     fn is_queued(&self, number: ActionRunNumber, record: &ActionRunRecord) -> bool {
@@ -302,11 +332,16 @@ impl<'a> State<'a> {
             .map(|active| &active.state);
         let action_run = self.action_runs.get(&ActionRunNumber(timer.subject));
         let is_wanted = match timer.kind {
-            TimerKind::StepWake => matches!(
-                state,
-                Some(ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms })
-                    if *due_ms == timer.due_ms
-            ),
+            TimerKind::StepWake => match state {
+                Some(ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms }) => {
+                    *due_ms == timer.due_ms
+                }
+                Some(ActivationState::Plan(plan)) => {
+                    let due_ms = timer.due_ms;
+                    plan.wait == PlanWait::Retry { due_ms }
+                }
+                _ => false,
+            },
             TimerKind::SignalTimeout => {
                 let deadline_ms = Some(timer.due_ms);
                 state == Some(&ActivationState::Signal { deadline_ms })
@@ -321,6 +356,11 @@ impl<'a> State<'a> {
                 let number = flotilla_engine::ids::WorkerNumber(timer.subject);
                 read::<WorkerNumbers>(self.store, &number).is_some()
             }
+            TimerKind::ReportExpiry => action_run
+                .filter(|record| record.attempt == timer.detail)
+                .and_then(|record| record.report)
+                .is_some_and(|report| report.deadline_ms == timer.due_ms),
+            TimerKind::CacheExpiry => plan_invariants::has_sweep(self.store, timer),
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }

@@ -3,6 +3,9 @@
 
 mod golden;
 mod invariants;
+mod plan_cache;
+mod plan_invariants;
+mod plan_rows;
 mod property;
 mod queues;
 mod replica;

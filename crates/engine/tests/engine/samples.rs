@@ -18,11 +18,12 @@ use flotilla_engine::tables::{
     TimerKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
-    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, DecideChildInput,
-    DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
-    HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker,
-    ReleaseWorker, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
-    TaskToken, TouchTask, VersionChoice,
+    AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
+    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
+    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
+    NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, ResetPlan,
+    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, TaskToken, TouchTask,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -125,6 +126,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     let mut bodies = on_runs();
     bodies.extend(on_actions());
     bodies.extend(on_workers());
+    bodies.extend(on_plans());
     bodies
 }
 
@@ -245,6 +247,26 @@ fn on_workers() -> Vec<Body> {
         Body::FireTimer(FireTimer { timer: timer() }),
         Body::BeginTerm(BeginTerm { term: 5 }),
         Body::SweepRequests(SweepRequests {}),
+    ]
+}
+
+fn on_plans() -> Vec<Body> {
+    vec![
+        Body::AcceptTask(AcceptTask { token: token() }),
+        Body::ReportTask(ReportTask {
+            token: token(),
+            outcome: outcome(),
+            output: json(),
+        }),
+        Body::InvalidateCache(InvalidateCache {
+            event: name("refunded"),
+            workflow: Some(workflow()),
+        }),
+        Body::ResetPlan(ResetPlan {
+            workflow: workflow(),
+            plan: name("payment"),
+            executor: Some(name("stripe")),
+        }),
     ]
 }
 
@@ -444,11 +466,11 @@ fn segments() -> Vec<Segment> {
 }
 
 /// A checked name of whatever kind is wanted.
-fn name<N: Named>(text: &str) -> N {
+pub(crate) fn name<N: Named>(text: &str) -> N {
     N::named(text)
 }
 
-trait Named {
+pub(crate) trait Named {
     fn named(text: &str) -> Self;
 }
 

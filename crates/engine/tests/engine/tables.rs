@@ -1,6 +1,6 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
-use crate::samples;
+use crate::{plan_rows, samples};
 use flotilla_engine::definition::{
     BuiltInTerminal, StepIndex, Target, TerminalIndex, TerminalStatus,
 };
@@ -8,13 +8,13 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, Cluster,
-    ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, End, Event,
-    EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelSet,
-    Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord,
-    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
-    ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
+    ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, AwaitedReport,
+    Cluster, ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions,
+    End, Event, EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
+    LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
+    ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
+    ReadyActions, ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord,
+    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
     SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind, Timers,
     TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerCounts,
     WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows,
@@ -38,7 +38,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=31).collect(),
+        (1..=36).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -112,11 +112,12 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(run_rows());
     rows.extend(action_rows());
     rows.extend(worker_rows());
+    rows.extend(plan_rows::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
 
-fn row<T: Table>(key: T::Key, record: T::Record) -> Row {
+pub(crate) fn row<T: Table>(key: T::Key, record: T::Record) -> Row {
     let row = Row {
         name: type_name::<T>()
             .rsplit("::")
@@ -225,6 +226,7 @@ fn cluster() -> ClusterRecord {
         workers_count: 2,
         definitions_count: 4,
         requests_first: 5,
+        plans_count: 3,
         requests_count: 1,
         requests_bytes: 80,
         panics_count: 1,
@@ -252,21 +254,8 @@ fn run_rows() -> Vec<Row> {
 
 /// A run that has been through everything.
 fn run_record() -> RunRecord {
-    let states = [
-        ActivationState::Executing,
-        ActivationState::Action(ActionRunNumber(9)),
-        ActivationState::Signal {
-            deadline_ms: Some(5_000),
-        },
-        ActivationState::Child(RunNumber(8)),
-        ActivationState::ChildInput {
-            definition: DefinitionNumber(4),
-        },
-        ActivationState::Retry { due_ms: 6_000 },
-        ActivationState::Poll { due_ms: 7_000 },
-    ];
     let payload = samples::payload();
-    let active = (1..).zip(states).map(|(number, state)| Activation {
+    let active = (1..).zip(states()).map(|(number, state)| Activation {
         number,
         step: StepIndex(1),
         attempt: 2,
@@ -324,6 +313,23 @@ fn run_record() -> RunRecord {
     }
 }
 
+fn states() -> Vec<ActivationState> {
+    vec![
+        ActivationState::Executing,
+        ActivationState::Action(ActionRunNumber(9)),
+        ActivationState::Signal {
+            deadline_ms: Some(5_000),
+        },
+        ActivationState::Child(RunNumber(8)),
+        ActivationState::ChildInput {
+            definition: DefinitionNumber(4),
+        },
+        ActivationState::Retry { due_ms: 6_000 },
+        ActivationState::Poll { due_ms: 7_000 },
+        ActivationState::Plan(plan_rows::state()),
+    ]
+}
+
 fn history() -> HistoryRecord {
     let event = |step, kind| Event { step, kind };
     HistoryRecord {
@@ -343,6 +349,7 @@ fn events() -> Vec<EventKind> {
     let mut events = step_events();
     events.extend(action_events());
     events.extend(end_events());
+    events.extend(plan_rows::events().into_iter().map(EventKind::Plan));
     events
 }
 
@@ -529,6 +536,10 @@ fn action_run() -> ActionRunRecord {
             worker: samples::worker(),
             secret: 5,
             expires_at_ms: 31_000,
+        }),
+        report: Some(AwaitedReport {
+            secret: 5,
+            deadline_ms: 301_000,
         }),
         created_at_ms: 1_000,
         started_at_ms: Some(1_500),

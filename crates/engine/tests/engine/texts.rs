@@ -75,6 +75,8 @@ fn replies() -> Vec<Reply> {
             is_fitting_left: true,
         },
         Reply::WorkerHeard { is_draining: true },
+        Reply::TaskAccepted { deadline_ms: 5_000 },
+        Reply::CacheInvalidated { plans_count: 2 },
     ]
 }
 
@@ -116,6 +118,17 @@ fn rejections() -> Vec<Rejection> {
             status: text(),
         },
         Rejection::LeaseLost(action_run),
+        Rejection::TaskAccepted(action_run),
+        Rejection::TaskNotTracked(action_run),
+        Rejection::ReportTokenWrong(action_run),
+        Rejection::PlanNotFound {
+            workflow: samples::workflow(),
+            plan: samples::name("payment"),
+        },
+        Rejection::ExecutorNotFound {
+            plan: samples::name("payment"),
+            executor: samples::name("stripe"),
+        },
         Rejection::OutcomeReserved(text()),
         Rejection::WorkerNotFound(samples::worker()),
         Rejection::WorkerReplaced(samples::worker()),

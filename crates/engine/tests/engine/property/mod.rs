@@ -1,6 +1,7 @@
 //! Properties over random histories.
 
 mod moves;
+mod plan_moves;
 mod player;
 
 use crate::invariants;
@@ -8,8 +9,8 @@ use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, ClusterRecord, History, HistoryRecord, Quarantine, QuarantinedKind, Runs, Table,
-    Timers, decode_key, decode_record, encode_key, encode_record,
+    Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine, QuarantinedKind, Runs,
+    Table, Timers, decode_key, decode_record, encode_key, encode_record,
 };
 use flotilla_engine::view::{self, TimerCursor};
 use flotilla_engine::{Applied, Body, Entry, Rejection};
@@ -130,7 +131,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in 0..200 {
+    for pick in (0..=u8::MAX).chain(0..=u8::MAX) {
         let mut sample = || {
             single_histories()
                 .new_tree(&mut runner)
@@ -145,7 +146,10 @@ fn random_histories_reach_every_command_and_event() {
             }
         }
         for (_, record) in invariants::rows::<History>(&player.store, &()) {
-            reached.extend(record.events.iter().map(|event| first_word(&event.kind)));
+            reached.extend(record.events.iter().map(|event| match &event.kind {
+                EventKind::Plan(event) => first_word(event),
+                kind => first_word(kind),
+            }));
         }
         if let Some(damaged) = damage(&mut player, pick) {
             panics += play_contained(&mut player, &after, damaged).expect("the property holds");
@@ -165,7 +169,10 @@ const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun Ca
     BeginTerm SweepRequests WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
-    ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";
+    ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \
+    AcceptTask ReportTask InvalidateCache ResetPlan ExecutorStart ExecutorSuccess ExecutorOutcome \
+    ExecutorRetry ExecutorExhausted BreakerSkip BreakerOpened BreakerClosed RateLimited \
+    AwaitingReport CacheHit Fallback";
 
 /// The name of an enum's variant.
 fn first_word(value: &impl Debug) -> String {

@@ -1,5 +1,6 @@
 //! Random moves: mostly sensible, some nonsense.
 
+use super::plan_moves;
 use proptest::prelude::*;
 
 /// What one entry is made of.
@@ -75,6 +76,21 @@ pub(super) enum Intent {
     Fail {
         token: u8,
         kind: u8,
+        code: Option<u8>,
+    },
+    Accept {
+        token: u8,
+    },
+    Report {
+        token: u8,
+        outcome: u8,
+    },
+    Invalidate {
+        is_named: bool,
+        workflow: Option<u8>,
+    },
+    ResetPlan {
+        executor: Option<u8>,
     },
     Touch {
         token: u8,
@@ -117,12 +133,14 @@ pub(super) enum Intent {
 
 /// A history of entries.
 pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
-    prop::collection::vec(moves(), 1..50)
+    any::<bool>().prop_flat_map(|is_planned| prop::collection::vec(moves(is_planned), 1..50))
 }
 
 /// Histories of single commands, each with or without offers.
 pub(super) fn single_histories() -> impl Strategy<Value = Vec<Move>> {
-    prop::collection::vec(moves().prop_map(only_first), 1..60)
+    any::<bool>().prop_flat_map(|is_planned| {
+        prop::collection::vec(moves(is_planned).prop_map(only_first), 1..60)
+    })
 }
 
 fn only_first(mut one: Move) -> Move {
@@ -130,13 +148,22 @@ fn only_first(mut one: Move) -> Move {
     one
 }
 
-fn moves() -> impl Strategy<Value = Move> {
+/// Moves on workflows of all kinds, or on those with plans.
+fn moves(is_planned: bool) -> BoxedStrategy<Move> {
+    if is_planned {
+        moves_of(plan_moves::intents()).boxed()
+    } else {
+        moves_of(intents()).boxed()
+    }
+}
+
+fn moves_of(intents: impl Strategy<Value = Intent>) -> impl Strategy<Value = Move> {
     let forward_ms = prop_oneof![4 => 0..60_u64, 3 => 60..1_500_u64, 1 => 10_000..100_000_u64];
     let request = prop::option::weighted(0.1, 0..6_u8);
     (
         forward_ms,
         prop::collection::vec(offers(), 0..3),
-        prop::collection::vec((intents(), request), 1..5),
+        prop::collection::vec((intents, request), 1..5),
     )
         .prop_map(|(forward_ms, offers, commands)| Move {
             forward_ms,
@@ -176,11 +203,12 @@ fn on_runs() -> impl Strategy<Value = Intent> {
     ]
 }
 
-fn on_tasks() -> impl Strategy<Value = Intent> {
+pub(super) fn on_tasks() -> impl Strategy<Value = Intent> {
     prop_oneof![
         6 => (any::<u8>(), 0..5_u8)
             .prop_map(|(token, outcome)| Intent::Complete { token, outcome }),
-        3 => (any::<u8>(), 0..3_u8).prop_map(|(token, kind)| Intent::Fail { token, kind }),
+        3 => (any::<u8>(), 0..3_u8, prop::option::weighted(0.3, 0..3_u8))
+            .prop_map(|(token, kind, code)| Intent::Fail { token, kind, code }),
         1 => (any::<u8>(), 0..3_000_u64)
             .prop_map(|(token, extend_ms)| Intent::Touch { token, extend_ms }),
         1 => any::<u8>().prop_map(|action_run| Intent::Forge { action_run }),

@@ -4,8 +4,8 @@ use super::moves::{Intent, Move, OfferPlan};
 use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, SignalId,
-    SignalType, WorkerId, WorkflowName,
+    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
+    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::store::MemoryStore;
@@ -14,18 +14,18 @@ use flotilla_engine::tables::{
     TimerKey, TimerKind, Timers, WorkerKind,
 };
 use flotilla_engine::{
-    Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
-    DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, Effect, Engine, Entry, FailKind,
-    FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId,
-    Offer, RegisterAction, RegisterWorker, ReleaseWorker, RequestId, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, TaskToken, TouchTask,
-    VersionChoice,
+    AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask,
+    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, Effect,
+    Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
+    InvalidateCache, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker,
+    ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp,
+    StartRun, SweepRequests, TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 
 const ACTIONS: [&str; 4] = ["a", "b", "c", "missing"];
-const WORKFLOWS: [&str; 7] = [
-    "work", "leaf", "checked", "parent", "rounds", "strict", "none",
+const WORKFLOWS: [&str; 9] = [
+    "work", "leaf", "checked", "parent", "rounds", "strict", "none", "planned", "turns",
 ];
 const WORKERS: [&str; 4] = ["w0", "w1", "w2", "w3"];
 const SIGNALS: [&str; 3] = ["go", "tick", "other"];
@@ -37,7 +37,10 @@ const OUTCOMES: [&str; 5] = [
     "execution_failure",
 ];
 
-const DEFINITIONS: [&str; 6] = [
+const EXECUTORS: [&str; 3] = ["one", "two", "nobody"];
+const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
+
+const DEFINITIONS: [&str; 8] = [
     "define work 1\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
@@ -53,6 +56,17 @@ const DEFINITIONS: [&str; 6] = [
      again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
     "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
+    "define planned 1\n plan pay health-weighted health(5000 900000 2) \
+     cache(150 {input.n} on=refunded) errors(fatal=fraud)\n \
+     executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
+     executor pay two @b breaker(1 60 2) rate(second=2)\n \
+     start: run @plan/pay retry(2 constant 30) poll(1 constant 20) \
+     -> success=flo.Completed failure=flo.Failed pending=flo.Failed",
+    "define turns 1\n plan pay round-robin fallback({\"spare\":1})\n \
+     executor pay one @missing\n \
+     executor pay two @c breaker(1 50 1) async(300)\n \
+     executor pay three @b rate(minute=2)\n \
+     start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
 ];
 
 pub(super) struct Player {
@@ -154,7 +168,10 @@ impl Player {
             Intent::Complete { .. }
             | Intent::Fail { .. }
             | Intent::Touch { .. }
+            | Intent::Accept { .. }
+            | Intent::Report { .. }
             | Intent::Forge { .. } => self.on_tasks(intent),
+            Intent::Invalidate { .. } | Intent::ResetPlan { .. } => on_plans(intent),
             Intent::Worker { .. }
             | Intent::Heartbeat { .. }
             | Intent::Drain { .. }
@@ -250,17 +267,25 @@ impl Player {
                 outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
                 output: Json::from_checked("{\"out\":1}".to_owned()),
             }),
-            Intent::Fail { token, kind } => Body::FailTask(FailTask {
+            Intent::Fail { token, kind, code } => Body::FailTask(FailTask {
                 token: self.token(*token),
                 kind: [FailKind::Retry, FailKind::NoRetry, FailKind::NonRetryable]
                     [usize::from(*kind)],
-                code: None,
+                code: code.map(|code| pick(&CODES, code).to_owned()),
                 message: "broken".to_owned(),
                 outcome: FailureOutcome::Failure,
             }),
             Intent::Touch { token, extend_ms } => Body::TouchTask(TouchTask {
                 token: self.token(*token),
                 extend_ms: *extend_ms,
+            }),
+            Intent::Accept { token } => Body::AcceptTask(AcceptTask {
+                token: self.token(*token),
+            }),
+            Intent::Report { token, outcome } => Body::ReportTask(ReportTask {
+                token: self.token(*token),
+                outcome: OutcomeName::new(pick(&OUTCOMES, *outcome)).expect("an outcome"),
+                output: Json::from_checked("{\"report\":1}".to_owned()),
             }),
             Intent::Forge { action_run } => Body::TouchTask(TouchTask {
                 token: TaskToken {
@@ -347,6 +372,21 @@ fn on_actions(intent: &Intent) -> Body {
         }),
         Intent::Assign { action } => Body::AssignTasks(AssignTasks {
             action: action_name(*action),
+        }),
+        other => panic!("{other:?} is about something else"),
+    }
+}
+
+fn on_plans(intent: &Intent) -> Body {
+    match intent {
+        Intent::Invalidate { is_named, workflow } => Body::InvalidateCache(InvalidateCache {
+            event: EventName::new(if *is_named { "refunded" } else { "other" }).expect("a name"),
+            workflow: workflow.map(workflow_name),
+        }),
+        Intent::ResetPlan { executor } => Body::ResetPlan(ResetPlan {
+            workflow: WorkflowName::new("planned").expect("a name"),
+            plan: PlanName::new("pay").expect("a name"),
+            executor: executor.map(|one| ExecutorName::new(pick(&EXECUTORS, one)).expect("a name")),
         }),
         other => panic!("{other:?} is about something else"),
     }

@@ -3,19 +3,20 @@
 use super::line::Line;
 use super::{define, world::World};
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, SignalId,
-    SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
+    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionKind, DefinitionNumber, Process, ProcessKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
-    AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
+    AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId, RegisterAction,
-    RegisterWorker, ReleaseWorker, RequestId, SetActionEnabled, SetWorkflowEnabled, SignalRun,
-    StartRun, SweepRequests, TaskToken, TouchTask, VersionChoice,
+    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
+    NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
+    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, TaskToken, TouchTask,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
                 .or_else(|| on_tasks(world, verb, &mut line))
-                .or_else(|| on_workers(verb, &mut line));
+                .or_else(|| on_workers(verb, &mut line))
+                .or_else(|| on_plans(verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
             line.end();
             vec![body]
@@ -189,6 +191,14 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             },
             message: message(line),
         }),
+        "accept" => Body::AcceptTask(AcceptTask {
+            token: token(world, &line.word()),
+        }),
+        "report" => Body::ReportTask(ReportTask {
+            token: token(world, &line.word()),
+            outcome: OutcomeName::new(line.word()).expect("an outcome"),
+            output: json(line),
+        }),
         "touch" => Body::TouchTask(TouchTask {
             token: token(world, &line.word()),
             extend_ms: line.next_number(),
@@ -231,6 +241,24 @@ fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
             term: line.next_number(),
         }),
         "sweep" => Body::SweepRequests(SweepRequests {}),
+        _ => return None,
+    })
+}
+
+fn on_plans(verb: &str, line: &mut Line) -> Option<Body> {
+    let workflow = |name: String| WorkflowName::new(name).expect("a workflow name");
+    Some(match verb {
+        "invalidate" => Body::InvalidateCache(InvalidateCache {
+            event: EventName::new(line.word()).expect("an event name"),
+            workflow: line.option("workflow").map(workflow),
+        }),
+        "reset-plan" => Body::ResetPlan(ResetPlan {
+            workflow: workflow(line.word()),
+            plan: PlanName::new(line.word()).expect("a plan name"),
+            executor: line
+                .next()
+                .map(|name| ExecutorName::new(name).expect("an executor name")),
+        }),
         _ => return None,
     })
 }

@@ -9,10 +9,12 @@
 //! ```
 
 use super::line::{Line, split};
+use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition, Idempotency,
-    Part, Path, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, SearchAttribute, Segment, Step,
-    StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus, Transition, WaitStep,
+    Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, SearchAttribute,
+    Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus,
+    Transition, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, Namespace, OutcomeName, SignalType, StepName, TerminalName,
@@ -41,7 +43,7 @@ pub(crate) fn define(text: &str) -> Definition {
         search_attributes: names.attributes(&body),
         schedule: None,
         trigger: None,
-        plans: Vec::new(),
+        plans: plan::plans(&body),
         steps: names.steps(&body),
     };
     head.end();
@@ -61,6 +63,7 @@ fn idempotency(text: Option<&str>) -> Idempotency {
 struct Names {
     steps: Vec<String>,
     terminals: Vec<String>,
+    plans: Vec<String>,
 }
 
 impl Names {
@@ -70,6 +73,7 @@ impl Names {
             terminals: keyword(body, "terminal")
                 .map(|mut line| line.word())
                 .collect(),
+            plans: keyword(body, "plan").map(|mut line| line.word()).collect(),
         }
     }
 
@@ -127,7 +131,7 @@ impl Names {
 
     fn run_step(&self, line: &mut Line) -> RunStep {
         let mut step = RunStep {
-            target: run_target(&line.word()),
+            target: self.run_target(&line.word()),
             input: line.option("input").map(|text| self.template(&text)),
             retry: None,
             poll: None,
@@ -140,6 +144,25 @@ impl Names {
             }
         }
         step
+    }
+
+    fn run_target(&self, text: &str) -> RunTarget {
+        let text = text.strip_prefix('@').expect("a target begins with @");
+        if let Some(plan) = text.strip_prefix("plan/") {
+            let index = position(&self.plans, plan).expect("a plan of this definition");
+            return RunTarget::Plan(PlanIndex(index));
+        }
+        let Some(workflow) = text.strip_prefix("workflow/") else {
+            return RunTarget::Action(ActionName::new(text).expect("an action name"));
+        };
+        let (name, version) = match workflow.split_once(':') {
+            Some((name, version)) => (name, Some(version)),
+            None => (workflow, None),
+        };
+        RunTarget::Workflow {
+            name: WorkflowName::new(name).expect("a workflow name"),
+            version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
+        }
     }
 
     fn transition(&self, text: &str) -> Transition {
@@ -226,23 +249,8 @@ fn segments(part: &str) -> impl Iterator<Item = Segment> {
     field.into_iter().chain(indexes)
 }
 
-fn run_target(text: &str) -> RunTarget {
-    let text = text.strip_prefix('@').expect("a target begins with @");
-    let Some(workflow) = text.strip_prefix("workflow/") else {
-        return RunTarget::Action(ActionName::new(text).expect("an action name"));
-    };
-    let (name, version) = match workflow.split_once(':') {
-        Some((name, version)) => (name, Some(version)),
-        None => (workflow, None),
-    };
-    RunTarget::Workflow {
-        name: WorkflowName::new(name).expect("a workflow name"),
-        version: version.map(|version| WorkflowVersion::new(version).expect("a version")),
-    }
-}
-
 /// `3 exponential 100 max=1000 within=5000`
-fn retry(text: &str) -> RetryPolicy {
+pub(super) fn retry(text: &str) -> RetryPolicy {
     let mut line = Line::parse(text);
     let policy = RetryPolicy {
         max_attempts: line.next_number(),
@@ -291,7 +299,8 @@ fn step_name(line: &str) -> Option<String> {
     StepName::new(name).is_ok().then(|| name.to_owned())
 }
 
-fn keyword<'a>(body: &'a [&str], keyword: &'a str) -> impl Iterator<Item = Line> + 'a {
+/// The lines that begin with a keyword, without it.
+pub(super) fn keyword<'a>(body: &'a [&str], keyword: &'a str) -> impl Iterator<Item = Line> + 'a {
     let rest = move |line: &&'a str| line.strip_prefix(keyword)?.strip_prefix(' ');
     body.iter().filter_map(rest).map(Line::parse)
 }

@@ -4,7 +4,8 @@ use super::show::{definition_of, line, option, payload, shortened, step_name, ta
 use super::world::World;
 use flotilla_engine::definition::Definition;
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::tables::{Event, EventKind, History, PayloadRef, RunRecord};
+use flotilla_engine::tables::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
+use flotilla_engine::{NodeId, view};
 
 /// The events of a run whose sequence numbers are wanted.
 pub(super) fn events(
@@ -101,7 +102,23 @@ fn kind_in_words(
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined => end_in_words(definition, kind),
+        EventKind::Plan(_) => as_published(definition, kind),
     }
+}
+
+/// As callers see it.
+fn as_published(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
+    let (step, kind) = (None, kind.clone());
+    let record = HistoryRecord {
+        at_ms: 0,
+        raft_index: 0,
+        term: 0,
+        node: NodeId(1),
+        events: Vec::new(),
+    };
+    let view = view::describe(definition, &Event { step, kind }, 1, &record);
+    let words = [view.detail, view.attributes];
+    (view.type_name, words.join(" ").trim_end().to_owned())
 }
 
 fn words(detail: &Option<String>) -> String {

@@ -9,6 +9,8 @@ mod command;
 mod definition;
 mod event;
 mod line;
+mod plan;
+mod plan_question;
 mod question;
 mod show;
 mod world;

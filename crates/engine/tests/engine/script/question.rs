@@ -2,6 +2,7 @@
 
 use super::event::events;
 use super::line::Line;
+use super::plan_question;
 use super::show::{line, option, payload, state, step_name};
 use super::world::World;
 use flotilla_engine::ids::{
@@ -103,6 +104,8 @@ fn show(world: &World, line: &mut Line) -> String {
             let id = WorkerId::new(line.word()).expect("a worker id");
             show_worker(world, &(namespace, id))
         }
+        "plan" => plan_question::show(world, line),
+        "waiting" => plan_question::show_waiting(world, line),
         id => match ActionRunNumber::from_id(id) {
             Some(number) => show_action_run(world, number),
             None => show_run(world, world.run_number(id)),
@@ -212,17 +215,19 @@ fn show_action_run(world: &World, number: ActionRunNumber) -> String {
     };
     let lease = record.lease.as_ref();
     let held = lease.map(|lease| format!("{} until {}", lease.worker, lease.expires_at_ms));
+    let awaited = record.report.map(|report| report.deadline_ms);
     let error = record
         .error
         .as_ref()
         .map(|error| format!("{}: {}", error.code, error.message));
     format!(
-        "{} attempt {} of {} priority {}{}{}{}{}\n",
+        "{} attempt {} of {} priority {}{}{}{}{}{}\n",
         record.status.name(),
         record.attempt,
         record.attempts_max,
         record.priority,
         option(" held by ", &held),
+        option(" report until ", &awaited),
         option(" outcome ", &record.outcome),
         option(
             " output=",

@@ -5,7 +5,7 @@ use super::world::World;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::tables::{
-    Activation, ActivationState, Definitions, PayloadRef, Payloads, RunRecord,
+    Activation, ActivationState, Definitions, PayloadRef, Payloads, PlanState, PlanWait, RunRecord,
 };
 use flotilla_engine::{Effect, Rejection, Reply};
 use std::fmt::{Display, Write as _};
@@ -72,6 +72,8 @@ fn reply_in_words(reply: &Reply) -> String {
             format!("assigned {count} to {offers_count} offers{left}")
         }
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
+        Reply::TaskAccepted { deadline_ms } => format!("report until {deadline_ms}"),
+        Reply::CacheInvalidated { plans_count } => format!("invalidated {plans_count}"),
     }
 }
 
@@ -156,6 +158,15 @@ fn waiting_for(active: &Activation) -> String {
         }
         ActivationState::Retry { due_ms } => format!("retry at {due_ms}"),
         ActivationState::Poll { due_ms } => format!("poll at {due_ms}"),
+        ActivationState::Plan(plan) => format!("plan's {}", waiting_for_plan(plan)),
+    }
+}
+
+fn waiting_for_plan(plan: &PlanState) -> String {
+    match plan.wait {
+        PlanWait::Executing => "nothing".to_owned(),
+        PlanWait::Action(action_run) => format!("action {action_run}"),
+        PlanWait::Retry { due_ms } => format!("retry at {due_ms}"),
     }
 }
 

@@ -7,7 +7,7 @@ use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    ActivationState, Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -106,10 +106,7 @@ impl World {
             .read::<Runs>(&self.run_number(id))
             .expect("the run exists");
         let mut active = run.active.iter();
-        let awaited = active.find_map(|active| match active.state {
-            ActivationState::Action(action_run) => Some(action_run),
-            _ => None,
-        });
+        let awaited = active.find_map(|active| active.state.action_run());
         awaited.unwrap_or_else(|| panic!("{id} waits for no action"))
     }
 

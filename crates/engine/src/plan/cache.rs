@@ -1,0 +1,251 @@
+//! Cached results (W37): found, stored, and taken away when they expire.
+//!
+//! A result is stored under the fingerprint of its key, with the whole key beside it. An event drops
+//! all that a plan has cached by counting one invalidation more: a result of another count is no longer
+//! given out, and one whose execution began before the event is not stored. What expired or was dropped
+//! is taken away in bounded pieces by a timer of the plan, or gives way to newer results.
+
+use super::execution::Execution;
+use crate::codec::fingerprint;
+use crate::definition::CacheKeyPart;
+use crate::ids::PlanNumber;
+use crate::json::{self, Json, quote};
+use crate::limits::{
+    CACHE_EVICTIONS_MAX, CACHE_KEY_BYTES_MAX, CACHE_SWEEP_PAUSE_MS, CACHED_BYTES_MAX,
+    CACHED_RESULTS_MAX, SWEEP_ROWS_MAX,
+};
+use crate::run::payload;
+use crate::store::StoreError;
+use crate::tables::{
+    CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PayloadRef, PlanNumbers, Plans,
+    TimerKey, TimerKind,
+};
+use crate::turn::Turn;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What the cache has for an execution.
+pub(super) enum Lookup {
+    /// The plan caches nothing, or the key cannot be made.
+    Off,
+    /// A result may be stored while the plan has this number of invalidations.
+    Missed { invalidations_count: u64 },
+    /// A result.
+    Found { key: String, output: Json },
+}
+
+/// Looks for the result of an earlier execution.
+pub(super) fn look_up(
+    turn: &mut Turn<'_, '_>,
+    execution: &Execution,
+) -> Result<Lookup, StoreError> {
+    let Some(key) = render_key(turn, execution)? else {
+        return Ok(Lookup::Off);
+    };
+    let plan = execution.plan_record(turn)?;
+    let invalidations_count = plan.cache.invalidations_count;
+    let found = turn.get::<CachedResults>(&(plan.number, fingerprint(key.as_bytes())))?;
+    let is_valid = |result: &Arc<CachedResultRecord>| {
+        result.key == key
+            && result.invalidations_count == invalidations_count
+            && turn.now_ms() < result.expires_at_ms
+    };
+    Ok(match found.filter(is_valid) {
+        Some(result) => Lookup::Found {
+            key,
+            output: result.output.clone(),
+        },
+        None => Lookup::Missed {
+            invalidations_count,
+        },
+    })
+}
+
+/// Stores the result of an execution that began with `invalidations_count`.
+pub(super) fn store(
+    turn: &mut Turn<'_, '_>,
+    execution: &Execution,
+    invalidations_count: u64,
+    output: PayloadRef,
+) -> Result<(), StoreError> {
+    let Some(settings) = &execution.plan().cache else {
+        return Ok(());
+    };
+    let Some(key) = render_key(turn, execution)? else {
+        return Ok(());
+    };
+    let mut plan = execution.plan_record(turn)?;
+    if plan.cache.invalidations_count != invalidations_count {
+        return Ok(());
+    }
+    let output = payload(turn, output)?;
+    let place = (plan.number, fingerprint(key.as_bytes()));
+    let mut shelf = Shelf {
+        plan: plan.number,
+        usage: &mut plan.cache,
+    };
+    if let Some(old) = turn.get::<CachedResults>(&place)? {
+        shelf.remove(turn, place.1, &old);
+    }
+    if shelf.make_room(turn, output.as_str().len() as u64)? {
+        let result = CachedResultRecord {
+            key,
+            output: (*output).clone(),
+            invalidations_count,
+            expires_at_ms: turn.now_ms().saturating_add(settings.ttl_ms),
+        };
+        shelf.add(turn, place.1, result);
+    }
+    turn.put::<Plans>(&execution.key(), plan);
+    Ok(())
+}
+
+/// Takes away expired results of a plan, in bounded pieces, and says when to look again.
+pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), StoreError> {
+    let Some(key) = turn.get::<PlanNumbers>(&number)? else {
+        return Ok(());
+    };
+    let Some(plan) = turn.get::<Plans>(&key)? else {
+        return Ok(());
+    };
+    let mut plan = Arc::unwrap_or_clone(plan);
+    plan.cache.sweep_due_ms = None;
+    let mut shelf = Shelf {
+        plan: number,
+        usage: &mut plan.cache,
+    };
+    let now_ms = turn.now_ms();
+    let mut oldest = shelf.oldest(turn, SWEEP_ROWS_MAX + 1)?;
+    let expired = oldest.iter().take(SWEEP_ROWS_MAX);
+    let expired_count = expired.take_while(|(due_ms, _)| *due_ms <= now_ms).count();
+    for (_, place) in oldest.drain(..expired_count) {
+        shelf.take_away(turn, place)?;
+    }
+    if let Some((due_ms, _)) = oldest.first() {
+        let pause_ms = if *due_ms <= now_ms {
+            0
+        } else {
+            CACHE_SWEEP_PAUSE_MS
+        };
+        shelf.sweep_at(turn, (*due_ms).max(now_ms.saturating_add(pause_ms)));
+    }
+    turn.put::<Plans>(&key, plan);
+    Ok(())
+}
+
+/// The key with its holes filled; `None` when the plan caches nothing, a hole's path leads nowhere, or
+/// the key is too long. Texts are quoted, so that no two inputs fill the holes alike.
+fn render_key(
+    turn: &mut Turn<'_, '_>,
+    execution: &Execution,
+) -> Result<Option<String>, StoreError> {
+    let Some(settings) = &execution.plan().cache else {
+        return Ok(None);
+    };
+    let input = payload(turn, execution.active.run.record.input)?;
+    let mapped = payload(turn, execution.active.activation.input)?;
+    let mut key = String::new();
+    for part in &settings.key {
+        let value = match part {
+            CacheKeyPart::Literal(literal) => {
+                key.push_str(literal);
+                continue;
+            }
+            CacheKeyPart::Input(segments) => json::find(input.as_str(), segments),
+            CacheKeyPart::Mapped(segments) => json::find(mapped.as_str(), segments),
+        };
+        let Some(value) = value else {
+            return Ok(None);
+        };
+        match json::as_string(value) {
+            Some(text) => quote(&text, &mut key),
+            None => key.push_str(value),
+        }
+        if key.len() > CACHE_KEY_BYTES_MAX {
+            return Ok(None);
+        }
+    }
+    Ok(Some(key))
+}
+
+/// The cached results of one plan, and how much they use.
+struct Shelf<'a> {
+    plan: PlanNumber,
+    usage: &'a mut CacheUsage,
+}
+
+impl Shelf<'_> {
+    fn add(&mut self, turn: &mut Turn<'_, '_>, place: u64, result: CachedResultRecord) {
+        let expires_at_ms = result.expires_at_ms;
+        self.usage.oldest_ms = if self.usage.results_count == 0 {
+            expires_at_ms
+        } else {
+            self.usage.oldest_ms.min(expires_at_ms)
+        };
+        self.usage.results_count += 1;
+        self.usage.bytes += result.output.as_str().len() as u64;
+        turn.put::<CachedResults>(&(self.plan, place), result);
+        turn.put::<CacheExpiries>(&(self.plan, expires_at_ms, place), ());
+        if self.usage.sweep_due_ms.is_none() {
+            self.sweep_at(turn, expires_at_ms);
+        }
+    }
+
+    fn remove(&mut self, turn: &mut Turn<'_, '_>, place: u64, result: &CachedResultRecord) {
+        self.usage.results_count -= 1;
+        self.usage.bytes -= result.output.as_str().len() as u64;
+        turn.delete::<CachedResults>(&(self.plan, place));
+        turn.delete::<CacheExpiries>(&(self.plan, result.expires_at_ms, place));
+    }
+
+    /// Takes away the result at `place`, which is the oldest.
+    fn take_away(&mut self, turn: &mut Turn<'_, '_>, place: u64) -> Result<(), StoreError> {
+        let result = turn.get::<CachedResults>(&(self.plan, place))?;
+        let result = result.expect("an expiry is kept as long as its result");
+        self.usage.oldest_ms = result.expires_at_ms;
+        self.remove(turn, place, &result);
+        Ok(())
+    }
+
+    /// Lets the oldest results give way to one of `bytes`; false when that makes no room.
+    fn make_room(&mut self, turn: &mut Turn<'_, '_>, bytes: u64) -> Result<bool, StoreError> {
+        let fits = |usage: &CacheUsage| {
+            usage.results_count < CACHED_RESULTS_MAX && usage.bytes + bytes <= CACHED_BYTES_MAX
+        };
+        if fits(self.usage) {
+            return Ok(true);
+        }
+        for (_, place) in self.oldest(turn, CACHE_EVICTIONS_MAX)? {
+            self.take_away(turn, place)?;
+            if fits(self.usage) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// When the oldest results expire, and where they are; at most `count_max`.
+    fn oldest(&self, turn: &Turn<'_, '_>, count_max: usize) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut oldest = Vec::new();
+        let first = (self.plan, self.usage.oldest_ms);
+        turn.visit_from::<CacheExpiries>(&self.plan, &first, |(_, due_ms, place), _| {
+            oldest.push((due_ms, place));
+            if oldest.len() < count_max {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(oldest)
+    }
+
+    fn sweep_at(&mut self, turn: &mut Turn<'_, '_>, due_ms: u64) {
+        self.usage.sweep_due_ms = Some(due_ms);
+        turn.set_timer(TimerKey {
+            kind: TimerKind::CacheExpiry,
+            due_ms,
+            subject: self.plan.0,
+            detail: 0,
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! What a turn knows of the execution of a plan that it works on.
+
+use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step, StepKind};
+use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
+use crate::run::{ActivationRef, ActiveStep};
+use crate::store::StoreError;
+use crate::tables::{
+    ActivationState, CacheUsage, DefinitionRecord, EventKind, PlanEvent, PlanExecutorRecord,
+    PlanExecutors, PlanNumbers, PlanRecord, PlanState, Plans, Probe, RunStatus,
+};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+use std::sync::Arc;
+
+/// An active step whose target is a plan.
+pub(super) struct Execution {
+    /// The step, and its run.
+    pub(super) active: ActiveStep,
+    definition: Arc<DefinitionRecord>,
+    plan: PlanIndex,
+}
+
+impl Execution {
+    /// The execution at `at`; `None` when it is not under way any more.
+    ///
+    /// # Panics
+    /// When the step's target is no plan: only such steps execute plans.
+    pub(super) fn load(turn: &mut Turn<'_, '_>, at: ActivationRef) -> Outcome<Option<Self>> {
+        let Some(active) = ActiveStep::load(turn, at)? else {
+            return Ok(None);
+        };
+        let definition = pinned(turn, active.run.record.definition)?;
+        let StepKind::Run(step) = &definition.definition.step(active.activation.step).kind else {
+            panic!("only run steps execute plans");
+        };
+        let RunTarget::Plan(plan) = step.target else {
+            panic!("only steps that target a plan execute one");
+        };
+        Ok(Some(Self {
+            active,
+            definition,
+            plan,
+        }))
+    }
+
+    /// Puts the run back, its step in `state`.
+    pub(super) fn put(mut self, turn: &mut Turn<'_, '_>, state: ActivationState) {
+        self.active.run.record.status = if state == ActivationState::Executing {
+            RunStatus::Running
+        } else {
+            RunStatus::Waiting
+        };
+        self.active.activation.state = state;
+        self.active.put(turn);
+    }
+
+    /// Where the execution stands; `None` before it has begun.
+    pub(super) fn plan_state(&self) -> Option<PlanState> {
+        match &self.active.activation.state {
+            ActivationState::Plan(state) => Some(state.clone()),
+            ActivationState::Executing
+            | ActivationState::Action(_)
+            | ActivationState::Signal { .. }
+            | ActivationState::Child(_)
+            | ActivationState::ChildInput { .. }
+            | ActivationState::Retry { .. }
+            | ActivationState::Poll { .. } => None,
+        }
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.definition.definition.plan(self.plan)
+    }
+
+    pub(super) fn executor(&self, index: ExecutorIndex) -> &Executor {
+        self.plan().executor(index)
+    }
+
+    pub(super) fn step(&self) -> &Step {
+        self.definition.definition.step(self.active.activation.step)
+    }
+
+    /// How this execution's attempts are known to breakers.
+    pub(super) fn probe(&self) -> Probe {
+        let ActivationRef { run, activation } = self.active.at();
+        Probe { run, activation }
+    }
+
+    /// Adds an event to the run's history.
+    pub(super) fn event(&self, turn: &mut Turn<'_, '_>, event: PlanEvent) {
+        self.active.note(turn, EventKind::Plan(event));
+    }
+
+    /// The key of the plan's record.
+    pub(super) fn key(&self) -> (Namespace, WorkflowName, PlanName) {
+        (
+            self.active.run.record.namespace.clone(),
+            self.definition.definition.name.clone(),
+            self.plan().name.clone(),
+        )
+    }
+
+    /// The plan's record; made when the plan is executed for the first time.
+    pub(super) fn plan_record(&self, turn: &mut Turn<'_, '_>) -> Result<PlanRecord, StoreError> {
+        let key = self.key();
+        let definition = self.active.run.record.definition;
+        if let Some(record) = turn.get::<Plans>(&key)? {
+            let mut record = Arc::unwrap_or_clone(record);
+            if record.newest < definition {
+                record.newest = definition;
+                turn.put::<Plans>(&key, record.clone());
+            }
+            return Ok(record);
+        }
+        let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plans_count)?);
+        let record = PlanRecord {
+            number,
+            newest: definition,
+            rotations_count: 0,
+            cache: CacheUsage::default(),
+        };
+        turn.put::<PlanNumbers>(&number, key.clone());
+        turn.put::<Plans>(&key, record.clone());
+        Ok(record)
+    }
+
+    /// The key and the record of an executor.
+    pub(super) fn executor_record(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        index: ExecutorIndex,
+    ) -> Result<ExecutorRow, StoreError> {
+        let plan = self.plan_record(turn)?.number;
+        let key = (plan, self.executor(index).name.clone());
+        let record = turn.get::<PlanExecutors>(&key)?;
+        let record = record.map(Arc::unwrap_or_clone).unwrap_or_default();
+        let before = record.clone();
+        Ok(ExecutorRow {
+            key,
+            record,
+            before,
+        })
+    }
+}
+
+/// The record of an executor, to be changed and put back.
+pub(super) struct ExecutorRow {
+    key: (PlanNumber, ExecutorName),
+    pub(super) record: PlanExecutorRecord,
+    before: PlanExecutorRecord,
+}
+
+impl ExecutorRow {
+    /// Writes the record if it has changed: most attempts leave a closed breaker as it is.
+    pub(super) fn put(self, turn: &mut Turn<'_, '_>) {
+        if self.record != self.before {
+            turn.put::<PlanExecutors>(&self.key, self.record);
+        }
+    }
+}

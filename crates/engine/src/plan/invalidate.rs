@@ -1,0 +1,47 @@
+//! Dropping cached results (W37).
+
+use crate::ids::{EventName, Namespace, WorkflowName};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::tables::{Plans, Workflows};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Raises an event: the plans that name it in `invalidate_on` forget what they have cached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvalidateCache {
+    /// The event.
+    pub event: EventName,
+    /// Only the plans of this workflow.
+    pub workflow: Option<WorkflowName>,
+}
+
+impl InvalidateCache {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let plans = match &self.workflow {
+            None => turn.list::<Plans>(namespace, usize::MAX)?,
+            Some(workflow) => {
+                let key = (namespace.clone(), workflow.clone());
+                if turn.get::<Workflows>(&key)?.is_none() {
+                    return Err(Rejection::WorkflowNotFound(workflow.clone()).into());
+                }
+                turn.list::<Plans>(&key, usize::MAX)?
+            }
+        };
+        let mut plans_count = 0;
+        for (key, record) in plans {
+            let definition = pinned(turn, record.newest)?;
+            let plan = definition.definition.plan_named(&key.2);
+            let cache = plan.and_then(|plan| plan.cache.as_ref());
+            if cache.is_some_and(|cache| cache.invalidate_on.contains(&self.event)) {
+                let mut record = Arc::unwrap_or_clone(record);
+                record.cache.invalidations_count += 1;
+                turn.put::<Plans>(&key, record);
+                plans_count += 1;
+            }
+        }
+        Ok(Reply::CacheInvalidated { plans_count })
+    }
+}

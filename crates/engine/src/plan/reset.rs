@@ -1,0 +1,54 @@
+//! Giving executors a fresh chance (W31).
+
+use crate::ids::{ExecutorName, Namespace, PlanName, WorkflowName};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::tables::{PlanExecutors, Plans};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::newest;
+use serde::{Deserialize, Serialize};
+
+/// Forgets the results, the breaker, the probes and the calls of a plan's executors. Attempts that are
+/// under way go on and count as new ones; what is cached stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResetPlan {
+    /// The workflow.
+    pub workflow: WorkflowName,
+    /// Its plan.
+    pub plan: PlanName,
+    /// Only this executor.
+    pub executor: Option<ExecutorName>,
+}
+
+impl ResetPlan {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let latest = newest(turn, namespace, &self.workflow, None)?.record;
+        let defined = latest.definition.plan_named(&self.plan);
+        let key = (namespace.clone(), self.workflow.clone(), self.plan.clone());
+        let known = match turn.get::<Plans>(&key)? {
+            Some(record) => turn.list::<PlanExecutors>(&record.number, usize::MAX)?,
+            None if defined.is_some() => Vec::new(),
+            None => {
+                let (workflow, plan) = (self.workflow.clone(), self.plan.clone());
+                return Err(Rejection::PlanNotFound { workflow, plan }.into());
+            }
+        };
+        let is_wanted = |name: &ExecutorName| self.executor.as_ref().is_none_or(|own| own == name);
+        let mut is_found = defined
+            .into_iter()
+            .flat_map(|plan| &plan.executors)
+            .any(|executor| is_wanted(&executor.name));
+        for (key, _) in known.into_iter().filter(|(key, _)| is_wanted(&key.1)) {
+            turn.delete::<PlanExecutors>(&key);
+            is_found = true;
+        }
+        match &self.executor {
+            Some(executor) if !is_found => Err(Rejection::ExecutorNotFound {
+                plan: self.plan.clone(),
+                executor: executor.clone(),
+            }
+            .into()),
+            Some(_) | None => Ok(Reply::Done),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What the cluster remembers of plans, and their cached results (W30, W31, W37).
+
+use super::{DefinitionNumber, PlanExecutorRecord, tables};
+use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
+use crate::json::Json;
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By name; survives new revisions (W31). Lives as long as the workflow.
+    32 Plans((Namespace, WorkflowName, PlanName)) -> PlanRecord, HOT;
+    /// Plans by number, for their timers. Live as long as the plan's record.
+    33 PlanNumbers(PlanNumber) -> (Namespace, WorkflowName, PlanName);
+    /// By plan and name; survive new revisions (W31). Live until they are reset.
+    34 PlanExecutors((PlanNumber, ExecutorName)) -> PlanExecutorRecord, HOT;
+    /// Results by the fingerprint of their cache key (W37). Live until they expire or give way.
+    35 CachedResults((PlanNumber, u64)) -> CachedResultRecord;
+    /// Results by the time in milliseconds when they expire. Live as long as the result.
+    36 CacheExpiries((PlanNumber, u64, u64)) -> ();
+}
+
+/// A plan that has been executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// Its number.
+    pub number: PlanNumber,
+    /// The newest revision that has executed it: its `invalidate_on` counts (W37).
+    pub newest: DefinitionNumber,
+    /// Executions that took their turn under round-robin (W30).
+    pub rotations_count: u64,
+    /// What is cached.
+    pub cache: CacheUsage,
+}
+
+/// What a plan has cached (W37).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheUsage {
+    /// Times that an event dropped what was cached; older results are no longer given out.
+    pub invalidations_count: u64,
+    /// Results that are stored, dropped ones included.
+    pub results_count: u64,
+    /// Their outputs together, in bytes.
+    pub bytes: u64,
+    /// No stored result expires before this time, in milliseconds: where looking for the oldest
+    /// begins, so that it walks no row that was taken away.
+    pub oldest_ms: u64,
+    /// When expired results are taken away next, in milliseconds; `None` while there are none.
+    pub sweep_due_ms: Option<u64>,
+}
+
+/// A cached result (W37).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedResultRecord {
+    /// The whole key: two keys of one fingerprint differ here.
+    pub key: String,
+    /// The output.
+    pub output: Json,
+    /// [`CacheUsage::invalidations_count`] when its execution began.
+    pub invalidations_count: u64,
+    /// When it expires, in milliseconds.
+    pub expires_at_ms: u64,
+}

@@ -1,0 +1,91 @@
+//! What a run's history says of plans: the manual's events and ours (W23).
+
+use crate::ids::{ActionRunNumber, ExecutorName, OutcomeName};
+use serde::{Deserialize, Serialize};
+
+/// A fact about the execution of a plan. Variants are appended, never reordered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PlanEvent {
+    /// An attempt on the executor begins.
+    ExecutorStart {
+        /// The executor.
+        executor: ExecutorName,
+        /// From 1.
+        attempt: u32,
+        /// Whether a half-open breaker let it through (W32).
+        is_probe: bool,
+    },
+    /// The executor came back with `success`.
+    ExecutorSuccess {
+        /// The executor.
+        executor: ExecutorName,
+    },
+    /// The executor came back with another outcome that ends the plan (W34).
+    ExecutorOutcome {
+        /// The executor.
+        executor: ExecutorName,
+        /// The outcome.
+        outcome: OutcomeName,
+    },
+    /// The same executor is tried again.
+    ExecutorRetry {
+        /// The executor.
+        executor: ExecutorName,
+        /// The attempt that will be made, from 2.
+        attempt: u32,
+        /// When, in milliseconds.
+        due_ms: u64,
+    },
+    /// The executor ended in an error and is not tried again.
+    ExecutorExhausted {
+        /// The executor.
+        executor: ExecutorName,
+        /// Attempts made.
+        attempts: u32,
+        /// The last error's code (W35).
+        code: String,
+    },
+    /// The executor's breaker lets no call through (W32).
+    BreakerSkip {
+        /// The executor.
+        executor: ExecutorName,
+        /// Until when it is open, in milliseconds; `None` while all its probes are in flight.
+        until_ms: Option<u64>,
+    },
+    /// The executor's breaker opened (W32).
+    BreakerOpened {
+        /// The executor.
+        executor: ExecutorName,
+        /// Until when, in milliseconds.
+        until_ms: u64,
+    },
+    /// A probe closed the executor's breaker (W32).
+    BreakerClosed {
+        /// The executor.
+        executor: ExecutorName,
+    },
+    /// The executor has had as many calls as it may (W33).
+    RateLimited {
+        /// The executor.
+        executor: ExecutorName,
+        /// When there is room again, in milliseconds.
+        until_ms: u64,
+    },
+    /// The task was accepted; its outcome comes by a report (W38).
+    AwaitingReport {
+        /// The action run.
+        action_run: ActionRunNumber,
+        /// Until when, in milliseconds.
+        deadline_ms: u64,
+    },
+    /// A cached result was used (W37).
+    CacheHit {
+        /// Its key.
+        key: String,
+    },
+    /// The fallback was used (W36).
+    Fallback {
+        /// The outcome that it gives.
+        outcome: OutcomeName,
+    },
+}

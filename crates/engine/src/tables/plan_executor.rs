@@ -1,0 +1,81 @@
+//! What the cluster remembers of one executor of a plan (W31–W33).
+
+use crate::definition::RateWindow;
+use crate::ids::RunNumber;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The breaker, the calls and the results of an executor. Only what its settings ask for is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanExecutorRecord {
+    /// Its circuit breaker (W32).
+    pub breaker: BreakerState,
+    /// Its latest calls, by the window that limits them (W33).
+    pub calls: BTreeMap<RateWindow, Vec<CallBucket>>,
+    /// Its latest results, oldest first; at most `HEALTH_SAMPLES_MAX` (W31).
+    pub samples: Vec<Sample>,
+}
+
+/// Where a circuit breaker stands (W32).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BreakerState {
+    /// Calls flow.
+    Closed {
+        /// Attempts that failed since the last that did not.
+        failures_count: u32,
+    },
+    /// Calls are skipped; from `until_ms` on, probes are let through.
+    Open {
+        /// In milliseconds.
+        until_ms: u64,
+    },
+    /// The cooldown has passed and probes have been let through.
+    HalfOpen {
+        /// Those in flight; at most `PROBES_MAX`.
+        probes: Vec<Probe>,
+    },
+}
+
+impl Default for BreakerState {
+    fn default() -> Self {
+        Self::Closed { failures_count: 0 }
+    }
+}
+
+/// An attempt that a half-open breaker let through: whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// The run.
+    pub run: RunNumber,
+    /// Its activation, which makes one attempt at a time.
+    pub activation: u32,
+}
+
+/// Calls of one slice of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallBucket {
+    /// The time of its last call, in milliseconds.
+    pub last_ms: u64,
+    /// How many.
+    pub count: u32,
+}
+
+/// The result of one attempt (W31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// In milliseconds.
+    pub at_ms: u64,
+    /// What it was.
+    pub verdict: Verdict,
+}
+
+/// What health counts of an attempt (W31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// A business result came back, and it was `success`.
+    Success,
+    /// A business result came back, and it was another.
+    Answer,
+    /// None came back.
+    Failure,
+}

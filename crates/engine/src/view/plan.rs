@@ -1,0 +1,272 @@
+//! Plans as `flo plan status` shows them: what each executor is remembered by (W31–W33).
+
+use super::cluster;
+use crate::definition::{
+    Definition, Executor, Plan, RateLimit, RateWindow, RunTarget, Selection, StepIndex, StepKind,
+};
+use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, WorkflowName};
+use crate::plan::{Passage, by_priority, full_until_ms, passage, probes_max};
+use crate::plan::{remaining_calls, score};
+use crate::store::{Reader, StoreError};
+use crate::tables::{
+    BreakerState, Definitions, PlanExecutorRecord, PlanExecutors, PlanRecord, Plans, RunRecord,
+    Workflows, read,
+};
+
+/// A plan of a workflow's latest revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanView {
+    /// Its name.
+    pub name: PlanName,
+    /// How the order of its executors is chosen.
+    pub selection: Selection,
+    /// By priority, then in document order.
+    pub executors: Vec<ExecutorView>,
+    /// What is cached, for a plan that caches.
+    pub cache: Option<CacheView>,
+}
+
+/// An executor, and how it fares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutorView {
+    /// Its name.
+    pub name: ExecutorName,
+    /// The action that it runs.
+    pub action: ActionName,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Its health score in millionths, the breaker's share included (W31).
+    pub health_millionths: u64,
+    /// How often a business result came back, in millionths.
+    pub api_success_millionths: u64,
+    /// How often it was `success`, in millionths.
+    pub business_success_millionths: u64,
+    /// Results that these were computed from.
+    pub samples_count: u64,
+    /// Its breaker, where it has one.
+    pub breaker: Option<BreakerView>,
+    /// Its limited windows, the shortest first.
+    pub rates: Vec<RateView>,
+}
+
+/// A circuit breaker (W32).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakerView {
+    /// Where it stands.
+    pub status: BreakerStatus,
+    /// Attempts in a row that failed, while it is closed.
+    pub failures_count: u32,
+    /// Failures in a row that open it.
+    pub failure_threshold: u32,
+    /// Until when it is open, in milliseconds.
+    pub open_until_ms: Option<u64>,
+    /// Probes in flight, while it is half-open.
+    pub open_probes: u64,
+    /// Probes that may be in flight.
+    pub probes_max: u64,
+}
+
+/// The manual's breaker states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerStatus {
+    /// Calls flow.
+    Closed,
+    /// Calls are skipped.
+    Open,
+    /// Probes are let through.
+    HalfOpen,
+}
+
+impl BreakerStatus {
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// A limited window (W33).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateView {
+    /// Which.
+    pub window: RateWindow,
+    /// Calls that it may hold.
+    pub calls_max: u32,
+    /// Calls that it has room for now.
+    pub calls_remaining: u64,
+}
+
+/// What a plan has cached (W37).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheView {
+    /// Results that are stored; expired and dropped ones are taken away later.
+    pub results_count: u64,
+    /// Their outputs together, in bytes.
+    pub bytes: u64,
+}
+
+/// The plan called `plan` of the latest revision of `workflow`; `None` when there is none.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn plan(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    workflow: &WorkflowName,
+    plan: &PlanName,
+) -> Result<Option<PlanView>, StoreError> {
+    let Some(record) = read::<Workflows>(reader, &(namespace.clone(), workflow.clone()))? else {
+        return Ok(None);
+    };
+    let latest = read::<Definitions>(reader, &record.latest)?;
+    let definition = latest.map(|latest| latest.definition);
+    let Some(plan) = definition
+        .as_ref()
+        .and_then(|latest| latest.plan_named(plan))
+    else {
+        return Ok(None);
+    };
+    let state = State::read(
+        reader,
+        (namespace.clone(), workflow.clone(), plan.name.clone()),
+    )?;
+    let mut executors = Vec::new();
+    for index in by_priority(plan) {
+        executors.push(state.executor(reader, plan, plan.executor(index))?);
+    }
+    let usage = state.record.map(|record| record.cache).unwrap_or_default();
+    Ok(Some(PlanView {
+        name: plan.name.clone(),
+        selection: plan.selection,
+        executors,
+        cache: plan.cache.as_ref().map(|_| CacheView {
+            results_count: usage.results_count,
+            bytes: usage.bytes,
+        }),
+    }))
+}
+
+/// The rate limit that keeps an executor of the step's plan from being called, in words (W21a).
+pub(super) fn rate_detail(
+    reader: &dyn Reader,
+    run: &RunRecord,
+    definition: &Definition,
+    step: StepIndex,
+) -> Result<Option<String>, StoreError> {
+    let StepKind::Run(step) = &definition.step(step).kind else {
+        return Ok(None);
+    };
+    let RunTarget::Plan(index) = step.target else {
+        return Ok(None);
+    };
+    let plan = definition.plan(index);
+    let key = (
+        run.namespace.clone(),
+        definition.name.clone(),
+        plan.name.clone(),
+    );
+    let state = State::read(reader, key)?;
+    for index in by_priority(plan) {
+        let executor = plan.executor(index);
+        let Some(limit) = &executor.rate_limit else {
+            continue;
+        };
+        let calls = state.executor_record(reader, executor)?.calls;
+        if let Some(until_ms) = full_until_ms(&calls, limit, state.now_ms) {
+            let name = &executor.name;
+            return Ok(Some(format!(
+                "rate limit of executor \"{name}\" until {until_ms}"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// What the cluster remembers of a plan.
+struct State {
+    record: Option<PlanRecord>,
+    now_ms: u64,
+}
+
+impl State {
+    fn read(
+        reader: &dyn Reader,
+        key: (Namespace, WorkflowName, PlanName),
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            record: read::<Plans>(reader, &key)?,
+            now_ms: cluster(reader)?.now_ms,
+        })
+    }
+
+    fn executor_record(
+        &self,
+        reader: &dyn Reader,
+        executor: &Executor,
+    ) -> Result<PlanExecutorRecord, StoreError> {
+        let Some(plan) = &self.record else {
+            return Ok(PlanExecutorRecord::default());
+        };
+        let key = (plan.number, executor.name.clone());
+        Ok(read::<PlanExecutors>(reader, &key)?.unwrap_or_default())
+    }
+
+    fn executor(
+        &self,
+        reader: &dyn Reader,
+        plan: &Plan,
+        executor: &Executor,
+    ) -> Result<ExecutorView, StoreError> {
+        let record = self.executor_record(reader, executor)?;
+        let health = score(&record, executor, plan.health.as_ref(), self.now_ms);
+        let rates = executor.rate_limit.as_ref();
+        Ok(ExecutorView {
+            name: executor.name.clone(),
+            action: executor.action.clone(),
+            priority: executor.priority,
+            health_millionths: health.score,
+            api_success_millionths: health.api,
+            business_success_millionths: health.business,
+            samples_count: health.samples_count as u64,
+            breaker: self.breaker(executor, &record.breaker),
+            rates: rates.map_or_else(Vec::new, |limit| self.rates(limit, &record)),
+        })
+    }
+
+    fn breaker(&self, executor: &Executor, state: &BreakerState) -> Option<BreakerView> {
+        let settings = executor.breaker.as_ref()?;
+        let (failures_count, open_probes) = match state {
+            BreakerState::Closed { failures_count } => (*failures_count, 0),
+            BreakerState::Open { .. } => (0, 0),
+            BreakerState::HalfOpen { probes } => (0, probes.len()),
+        };
+        let (status, open_until_ms) = match passage(state, settings, self.now_ms) {
+            Passage::Free => (BreakerStatus::Closed, None),
+            Passage::Blocked { until_ms: Some(ms) } => (BreakerStatus::Open, Some(ms)),
+            Passage::Blocked { until_ms: None } | Passage::Probe => (BreakerStatus::HalfOpen, None),
+        };
+        Some(BreakerView {
+            status,
+            failures_count,
+            failure_threshold: settings.failure_threshold,
+            open_until_ms,
+            open_probes: open_probes as u64,
+            probes_max: probes_max(settings) as u64,
+        })
+    }
+
+    fn rates(&self, limit: &RateLimit, record: &PlanExecutorRecord) -> Vec<RateView> {
+        let rate = |window| {
+            Some(RateView {
+                window,
+                calls_max: limit.calls_max(window)?,
+                calls_remaining: remaining_calls(&record.calls, limit, window, self.now_ms)?,
+            })
+        };
+        RateWindow::ALL.into_iter().filter_map(rate).collect()
+    }
+}

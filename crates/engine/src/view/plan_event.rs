@@ -1,0 +1,78 @@
+//! Events of plans as callers see them (W30–W38): the manual's names, and ours beside them.
+
+use super::event::Attributes;
+use crate::tables::PlanEvent;
+
+/// The published name (W23).
+pub(super) fn type_name(event: &PlanEvent) -> &'static str {
+    match event {
+        PlanEvent::ExecutorStart { .. } => "plan_executor_start",
+        PlanEvent::ExecutorSuccess { .. } => "plan_executor_success",
+        PlanEvent::ExecutorOutcome { .. } => "plan_executor_outcome",
+        PlanEvent::ExecutorRetry { .. } => "plan_executor_retry",
+        PlanEvent::ExecutorExhausted { .. } => "plan_executor_exhausted",
+        PlanEvent::BreakerSkip { .. } => "plan_breaker_skip",
+        PlanEvent::BreakerOpened { .. } => "plan_breaker_opened",
+        PlanEvent::BreakerClosed { .. } => "plan_breaker_closed",
+        PlanEvent::RateLimited { .. } => "plan_rate_limited",
+        PlanEvent::AwaitingReport { .. } => "plan_awaiting_report",
+        PlanEvent::CacheHit { .. } => "plan_cache_hit",
+        PlanEvent::Fallback { .. } => "plan_fallback",
+    }
+}
+
+/// The executor; else the key, the outcome or the action run that the event is about.
+pub(super) fn detail(event: &PlanEvent) -> String {
+    match event {
+        PlanEvent::ExecutorStart { executor, .. }
+        | PlanEvent::ExecutorSuccess { executor }
+        | PlanEvent::ExecutorOutcome { executor, .. }
+        | PlanEvent::ExecutorRetry { executor, .. }
+        | PlanEvent::ExecutorExhausted { executor, .. }
+        | PlanEvent::BreakerSkip { executor, .. }
+        | PlanEvent::BreakerOpened { executor, .. }
+        | PlanEvent::BreakerClosed { executor }
+        | PlanEvent::RateLimited { executor, .. } => executor.to_string(),
+        PlanEvent::AwaitingReport { action_run, .. } => action_run.to_string(),
+        PlanEvent::CacheHit { key } => key.clone(),
+        PlanEvent::Fallback { outcome } => outcome.to_string(),
+    }
+}
+
+/// What else there is to say.
+pub(super) fn attributes(event: &PlanEvent) -> Attributes {
+    let none = Attributes::default();
+    match event {
+        PlanEvent::ExecutorStart {
+            attempt, is_probe, ..
+        } => {
+            let attempt = none.number("attempt", u64::from(*attempt));
+            if *is_probe {
+                attempt.raw("probe", "true")
+            } else {
+                attempt
+            }
+        }
+        PlanEvent::ExecutorOutcome { outcome, .. } => none.text("outcome", outcome.as_str()),
+        PlanEvent::ExecutorRetry {
+            attempt, due_ms, ..
+        } => none
+            .number("attempt", u64::from(*attempt))
+            .number("due_at_ms", *due_ms),
+        PlanEvent::ExecutorExhausted { attempts, code, .. } => none
+            .number("attempts", u64::from(*attempts))
+            .text("code", code),
+        PlanEvent::BreakerSkip { until_ms, .. } => match until_ms {
+            Some(until_ms) => none.number("until_ms", *until_ms),
+            None => none,
+        },
+        PlanEvent::BreakerOpened { until_ms, .. } | PlanEvent::RateLimited { until_ms, .. } => {
+            none.number("until_ms", *until_ms)
+        }
+        PlanEvent::AwaitingReport { deadline_ms, .. } => none.number("deadline_ms", *deadline_ms),
+        PlanEvent::ExecutorSuccess { .. }
+        | PlanEvent::BreakerClosed { .. }
+        | PlanEvent::CacheHit { .. }
+        | PlanEvent::Fallback { .. } => none,
+    }
+}

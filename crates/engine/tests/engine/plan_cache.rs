@@ -1,0 +1,213 @@
+//! What a plan caches is bounded, and what has expired is taken away in pieces (W37).
+
+use crate::invariants::{self, read};
+use crate::samples;
+use crate::script::define;
+use flotilla_engine::ids::{Namespace, PlanName, WorkerId, WorkflowName};
+use flotilla_engine::json::Json;
+use flotilla_engine::limits::{CACHED_BYTES_MAX, SWEEP_ROWS_MAX};
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    ActionKind, CacheUsage, CachedResults, Plans, TimerKey, TimerKind, Timers, WorkerKind,
+};
+use flotilla_engine::{
+    Applied, Body, Command, CompleteTask, CreateDefinition, Effect, Engine, Entry, FireTimer,
+    NodeId, Offer, RegisterAction, RegisterWorker, Stamp, StartRun, VersionChoice,
+};
+use std::collections::BTreeMap;
+
+const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
+     executor pay main @charge\n start: run @plan/pay -> success=flo.Completed";
+
+/// A replica that executes one plan, again and again.
+struct World {
+    engine: Engine,
+    store: MemoryStore,
+    raft_index: u64,
+    now_ms: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let store = MemoryStore::default();
+        let mut world = Self {
+            engine: Engine::open(&store).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            now_ms: 1_000,
+        };
+        world.apply(vec![definition(), action(), worker()], 0);
+        world
+    }
+
+    fn apply(&mut self, bodies: Vec<Body>, slots: u32) -> Applied {
+        self.raft_index += 1;
+        let entry = Entry {
+            stamp: Stamp {
+                now_ms: self.now_ms,
+                seed: self.raft_index,
+                node: NodeId(1),
+            },
+            offers: vec![Offer {
+                slots,
+                ..samples::offer()
+            }],
+            commands: bodies
+                .into_iter()
+                .map(|body| Command::new(Namespace::default_namespace(), body))
+                .collect(),
+        };
+        let applied = self
+            .engine
+            .apply(&self.store, self.raft_index, &entry)
+            .expect("memory does not fail");
+        assert!(applied.replies.iter().all(Result::is_ok));
+        self.store.write(&applied.writes);
+        applied
+    }
+
+    /// Runs the plan once for each key, with an output of so many bytes.
+    fn run(&mut self, keys: std::ops::Range<u32>, output_bytes: usize) {
+        let slots = keys.end - keys.start;
+        let started = self.apply(keys.clone().map(start).collect(), slots);
+        let tokens = started.effects.iter().filter_map(|effect| match effect {
+            Effect::DeliverTask { assignment, .. } => Some(assignment.token),
+            _ => None,
+        });
+        let text = format!("\"{}\"", "x".repeat(output_bytes - 2));
+        let complete = |token| {
+            Body::CompleteTask(CompleteTask {
+                token,
+                outcome: samples::outcome(),
+                output: Json::from_checked(text.clone()),
+            })
+        };
+        let completed: Vec<Body> = tokens.map(complete).collect();
+        assert_eq!(completed.len(), keys.len(), "nothing was cached");
+        self.apply(completed, 0);
+    }
+
+    fn usage(&self) -> CacheUsage {
+        let key = (
+            Namespace::default_namespace(),
+            WorkflowName::new("order").expect("a name"),
+            PlanName::new("pay").expect("a name"),
+        );
+        read::<Plans>(&self.store, &key)
+            .expect("it was executed")
+            .cache
+    }
+
+    fn cached_keys(&self) -> Vec<u32> {
+        let results = invariants::rows::<CachedResults>(&self.store, &());
+        let keys = results.iter().map(|(_, result)| result.key.parse());
+        let mut keys: Vec<u32> = keys.map(|key| key.expect("a number")).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// The timer of the plan's next sweep.
+    fn sweep(&self) -> Option<TimerKey> {
+        let timers = invariants::rows::<Timers>(&self.store, &TimerKind::CacheExpiry);
+        timers.into_iter().map(|(timer, ())| timer).next()
+    }
+}
+
+#[test]
+fn the_results_that_expire_first_give_way_when_a_plan_has_cached_all_it_may() {
+    let mut world = World::new();
+    let output_bytes = 1 << 20;
+    let kept = u32::try_from(CACHED_BYTES_MAX >> 20).expect("a few");
+    for key in 0..kept + 3 {
+        world.run(key..key + 1, output_bytes);
+        world.now_ms += 1;
+    }
+    assert_eq!(world.cached_keys(), (3..kept + 3).collect::<Vec<_>>());
+    assert_eq!(world.usage().bytes, CACHED_BYTES_MAX);
+    invariants::check(&world.store);
+}
+
+#[test]
+fn a_result_that_many_would_have_to_give_way_to_is_not_cached() {
+    let mut world = World::new();
+    let small_bytes = 1 << 13;
+    let kept = u32::try_from(CACHED_BYTES_MAX >> 13).expect("a few thousand");
+    for first in (0..kept).step_by(512) {
+        world.run(first..first + 512, small_bytes);
+    }
+    assert_eq!(world.usage().results_count, u64::from(kept));
+    world.run(kept..kept + 1, 1 << 20);
+    assert!(!world.cached_keys().contains(&kept));
+    invariants::check(&world.store);
+}
+
+#[test]
+fn expired_results_are_taken_away_in_bounded_pieces() {
+    let mut world = World::new();
+    let count = u32::try_from(SWEEP_ROWS_MAX).expect("a thousand") + 200;
+    for first in (0..count).step_by(400) {
+        world.run(first..first + 400, 10);
+    }
+    world.now_ms += 500;
+    world.run(count..count + 1, 10);
+    world.now_ms += 500;
+    for left in [201, 1] {
+        let timer = world.sweep().expect("a sweep is due");
+        assert!(timer.due_ms <= world.now_ms);
+        world.apply(vec![Body::FireTimer(FireTimer { timer })], 0);
+        assert_eq!(world.usage().results_count, left);
+        invariants::check(&world.store);
+    }
+    // The last one is not due yet; the next look at it is put off by the pause between sweeps.
+    let timer = world.sweep().expect("one is left");
+    assert_eq!(timer.due_ms, world.now_ms + 1_000);
+    world.now_ms = timer.due_ms;
+    world.apply(vec![Body::FireTimer(FireTimer { timer })], 0);
+    assert_eq!((world.cached_keys().len(), world.sweep()), (0, None));
+}
+
+fn definition() -> Body {
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition: define(DEFINITION),
+        source: DEFINITION.to_owned(),
+        make_latest: false,
+    }))
+}
+
+fn action() -> Body {
+    Body::RegisterAction(Box::new(RegisterAction {
+        name: samples::action(),
+        kind: ActionKind::User,
+        module: None,
+        timeout_ms: 30_000,
+        max_retries: 0,
+        retry_delay_ms: 0,
+        description: None,
+        is_only_if_missing: false,
+    }))
+}
+
+fn worker() -> Body {
+    Body::RegisterWorker(Box::new(RegisterWorker {
+        worker_id: WorkerId::new("w1").expect("an id"),
+        incarnation: 1,
+        kind: WorkerKind::Action,
+        max_concurrency: 10,
+        processes: Vec::new(),
+        labels: BTreeMap::new(),
+        metadata: None,
+        machine_id: None,
+        node: None,
+    }))
+}
+
+fn start(key: u32) -> Body {
+    Body::StartRun(StartRun {
+        workflow: WorkflowName::new("order").expect("a name"),
+        version: VersionChoice::Latest,
+        input: Json::from_checked(format!("{{\"n\":{key}}}")),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: None,
+    })
+}
