@@ -5,6 +5,7 @@ use crate::{Code, Finding, quote::quote};
 use flotilla_engine::{
     definition::{Breaker, Executor, RateLimit, Tracking},
     ids::ExecutorName,
+    limits::EXECUTORS_MAX,
 };
 use std::collections::BTreeSet;
 
@@ -20,8 +21,16 @@ pub(super) fn read_all<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Vec<Executor>, Reported> {
     let mut names = BTreeSet::new();
-    let results: Vec<Result<Executor, Reported>> = field
-        .items(context)?
+    let items = field.items(context)?;
+    if items.len() > EXECUTORS_MAX {
+        let message = format!(
+            "expected at most {EXECUTORS_MAX} items in {}, but it has {}",
+            field.place,
+            items.len()
+        );
+        return Err(context.malformed(field.span(), message));
+    }
+    let results: Vec<Result<Executor, Reported>> = items
         .iter()
         .map(|item| read(item, &mut names, context))
         .collect();

@@ -54,6 +54,24 @@ fn e104_plans_without_executors() {
 }
 
 #[test]
+fn e100_more_executors_than_a_plan_may_have() {
+    let executors: Vec<String> = (0..65)
+        .map(|number| format!("{{name: e{number}, action: \"@actions/a\"}}"))
+        .collect();
+    let plan = format!("plans:\n  p:\n    executors: [{}]\n", executors.join(", "));
+    check_block(
+        &plan,
+        expect![[r#"
+        error[E100]: expected at most 64 items in plans.p.executors, but it has 65
+         --> w.yaml:6:16
+          |
+        6 |     executors: [{name: e0, action: "@actions/a"}, {name: e1, action: "@actions/a"}, {name: e2, action: "@actions/a"}, {n…
+          |                ^
+    "#]],
+    );
+}
+
+#[test]
 fn e106_a_duplicate_executor() {
     check_block(
         r#"
