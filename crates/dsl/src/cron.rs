@@ -43,7 +43,7 @@ pub enum CronInvalid {
     #[error("{0}")]
     Other(String),
     /// No date ever matches, such as 30 February.
-    #[error("it never fires")]
+    #[error("expected a date that some year has, but there is none: it would never fire")]
     Never,
     /// The IANA time zone database has no such zone.
     #[error("there is no time zone {0:?}")]
@@ -315,7 +315,10 @@ mod tests {
         assert_eq!(refusal("0 0 * *"), "expected 5 fields, but found 4");
         assert_eq!(refusal("0 0 0 * * *"), "expected 5 fields, but found 6");
         assert_eq!(refusal(""), "expected 5 fields, but found 0");
-        assert_eq!(refusal("0 0 30 2 *"), "it never fires");
+        assert_eq!(
+            refusal("0 0 30 2 *"),
+            "expected a date that some year has, but there is none: it would never fire"
+        );
         assert_eq!(refusal("0 0 29 2 *"), "accepted");
         for expression in [
             "60 * * * *",

@@ -8,10 +8,11 @@
 //!    do to a reader is bounded here: size, nesting, anchors, duplicate keys.
 //! 2. `read`: the tree to the definition, one module per block of the grammar.
 //!
-//! Beside it stand the two answers that the engine must not compute itself, since a library's
-//! version may change them (design rule 1): [`schema`] and [`cron`].
+//! Beside it stand the answers that the engine must not compute itself, since a library's
+//! version may change them (design rule 1): [`schema`], [`cron`] and, by it, [`schedule`].
 
 pub mod cron;
+pub mod schedule;
 pub mod schema;
 
 mod code;

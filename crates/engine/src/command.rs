@@ -7,6 +7,8 @@ use crate::leadership::BeginTerm;
 use crate::plan::{InvalidateCache, ResetPlan};
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
+use crate::schedule::{FireSchedule, PlanSchedule};
+use crate::tables::DefinitionNumber;
 use crate::task::{AcceptTask, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask};
 use crate::timer::FireTimer;
 use crate::worker::{
@@ -82,6 +84,10 @@ pub enum Body {
     InvalidateCache(InvalidateCache),
     /// Gives a plan's executors a fresh chance (W31).
     ResetPlan(ResetPlan),
+    /// Says when a schedule fires next (W40).
+    PlanSchedule(PlanSchedule),
+    /// Fires one firing of a schedule (W40).
+    FireSchedule(FireSchedule),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -106,6 +112,8 @@ pub enum Subject {
     Timer(crate::tables::TimerKey),
     /// A worker.
     Worker(WorkerId),
+    /// The schedule of a definition.
+    Schedule(DefinitionNumber),
     /// Nothing that could be set aside.
     Nothing,
 }
@@ -166,7 +174,9 @@ impl Body {
             | Self::AcceptTask(_)
             | Self::ReportTask(_)
             | Self::InvalidateCache(_)
-            | Self::ResetPlan(_) => Admission::Progress,
+            | Self::ResetPlan(_)
+            | Self::PlanSchedule(_)
+            | Self::FireSchedule(_) => Admission::Progress,
         }
     }
 
@@ -200,6 +210,8 @@ impl Body {
             Self::FireTimer(fire) => Subject::Timer(fire.timer),
             Self::HeartbeatWorker(heartbeat) => Subject::Worker(heartbeat.worker_id.clone()),
             Self::ReleaseWorker(release) => Subject::Worker(release.worker_id.clone()),
+            Self::PlanSchedule(plan) => Subject::Schedule(plan.definition),
+            Self::FireSchedule(fire) => Subject::Schedule(fire.definition),
             Self::CreateDefinition(_)
             | Self::SetWorkflowEnabled(_)
             | Self::StartRun(_)

@@ -144,5 +144,7 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::ReportTask(report) => report.apply(turn, namespace),
         Body::InvalidateCache(invalidate) => invalidate.apply(turn, namespace),
         Body::ResetPlan(reset) => reset.apply(turn, namespace),
+        Body::PlanSchedule(plan) => plan.apply(turn, namespace),
+        Body::FireSchedule(fire) => fire.apply(turn, namespace),
     }
 }

@@ -201,6 +201,23 @@ impl RunId {
     }
 }
 
+/// What the keys begin with that the engine shows for starts of its own (W20).
+const DERIVED_KEY_PREFIX: &str = "flo:";
+
+impl IdempotencyKey {
+    /// The key that is shown for the run of a schedule's firing, in milliseconds (W20).
+    #[must_use]
+    pub fn of_firing(firing_ms: u64) -> Self {
+        Self(format!("{DERIVED_KEY_PREFIX}schedule:{firing_ms}"))
+    }
+
+    /// Whether the key is of a form that callers cannot use (W20).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(DERIVED_KEY_PREFIX)
+    }
+}
+
 impl ActionRunNumber {
     /// The number in an action run's published id, `arun-N`.
     #[must_use]

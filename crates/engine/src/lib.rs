@@ -29,6 +29,7 @@ mod rejection;
 mod reply;
 mod request;
 mod run;
+mod schedule;
 mod task;
 mod timer;
 mod turn;
@@ -46,6 +47,7 @@ pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
+pub use schedule::{FireSchedule, PlanSchedule};
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
     TaskToken, TokenInvalid, TouchTask,

@@ -87,6 +87,11 @@ pub const WORKERS_MAX: u64 = 10_000;
 pub const WORKER_SILENCE_MS_MAX: u64 = 90_000;
 /// Grace that a new leader gives to every lease and worker (A4). In milliseconds.
 pub const LEADER_GRACE_MS: u64 = 10_000;
+/// How late a schedule's last firing may come and still not be missed: a change of leader costs none
+/// (W40). In milliseconds.
+pub const FIRING_LATENESS_MS_MAX: u64 = LEADER_GRACE_MS;
+/// Missed firings of one schedule that are made up at once, at most (W40).
+pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 

@@ -14,7 +14,7 @@ use crate::tables::{
     Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{EntryState, Turn};
-use crate::{history, ids};
+use crate::{history, ids, schedule};
 use std::any::Any;
 
 /// What is left to say after a panic was contained.
@@ -40,6 +40,14 @@ pub(crate) fn contain(
     cluster.panics_count += 1;
     turn.put::<Cluster>(&(), cluster);
     let culprit = locate(&mut turn, command, suspect.unwrap_or_else(|| named.clone()))?;
+    // The run of a firing is gone with the turn, and the firing would be tried for ever.
+    let culprit = match (culprit, &named) {
+        (None, Subject::Schedule(definition)) => {
+            schedule::set_aside(&mut turn, *definition)?;
+            Some((QuarantinedKind::Schedule, definition.0))
+        }
+        (culprit, _) => culprit,
+    };
     if let Subject::Timer(timer) = named {
         // Somebody else's bug is no reason to lose the timer: it fires again.
         if culprit.is_none() || culprit == of_timer(&mut turn, timer)? {
@@ -86,7 +94,7 @@ fn locate(
         Subject::RunNumber(number) => existing_run(turn, Some(number)),
         Subject::ActionRun(number) => of_action_run(turn, number),
         Subject::Timer(timer) => of_timer(turn, timer),
-        Subject::Worker(_) | Subject::Nothing => Ok(None),
+        Subject::Worker(_) | Subject::Schedule(_) | Subject::Nothing => Ok(None),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Why a command was refused; the state is unchanged.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, ExecutorName, Namespace, PlanName, RunId, WorkerId, WorkflowName,
-    WorkflowVersion,
+    ActionName, ActionRunNumber, ExecutorName, IdempotencyKey, Namespace, PlanName, RunId,
+    WorkerId, WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,20 @@ pub enum Rejection {
     /// The timer is not due yet.
     #[error("expected the timer to be due, but it is not yet")]
     TimerNotDue,
+    /// The schedule waits for another firing, or for none (W40).
+    #[error(
+        "expected the schedule of workflow \"{0}\" to wait for this firing, but it has moved on or stands still"
+    )]
+    FiringGone(WorkflowName),
+    /// The firing is not due yet (W40).
+    #[error("expected the firing to be due, but it is not yet")]
+    FiringNotDue,
+    /// The firing that is to follow lies before the one that it follows (W40).
+    #[error("expected the next firing to lie after this one, but it does not")]
+    FiringOutOfOrder,
+    /// A key of the form that the engine shows for starts of its own (W20).
+    #[error("expected an idempotency key that does not begin with \"flo:\", but it is \"{0}\"")]
+    IdempotencyKeyReserved(IdempotencyKey),
     /// The request id was used with other content (design rule 9).
     #[error("expected a new request id, but this one came before with other content")]
     RequestIdReused,
@@ -223,6 +237,10 @@ impl Rejection {
             Self::WorkersTooMany(_) => "workers_too_many",
             Self::TimerGone => "timer_gone",
             Self::TimerNotDue => "timer_not_due",
+            Self::FiringGone(_) => "firing_gone",
+            Self::FiringNotDue => "firing_not_due",
+            Self::FiringOutOfOrder => "firing_out_of_order",
+            Self::IdempotencyKeyReserved(_) => "idempotency_key_reserved",
             Self::RequestIdReused => "request_id_reused",
             Self::TooLarge { .. } => "too_large",
             Self::Internal(_) => "internal",
@@ -258,12 +276,16 @@ impl Rejection {
             | Self::WorkerReplaced(_)
             | Self::TimerGone
             | Self::TimerNotDue
+            | Self::FiringGone(_)
+            | Self::FiringNotDue
             | Self::RequestIdReused => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
             | Self::InputInvalid(_)
             | Self::OutcomeReserved(_)
+            | Self::FiringOutOfOrder
+            | Self::IdempotencyKeyReserved(_)
             | Self::TooLarge { .. } => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
             Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::RequestsTooMany => {
@@ -325,6 +347,10 @@ impl Rejection {
             | Self::WorkersTooMany(_)
             | Self::TimerGone
             | Self::TimerNotDue
+            | Self::FiringGone(_)
+            | Self::FiringNotDue
+            | Self::FiringOutOfOrder
+            | Self::IdempotencyKeyReserved(_)
             | Self::TooLarge { .. } => None,
         }
     }

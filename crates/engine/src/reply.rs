@@ -80,4 +80,9 @@ pub enum Reply {
         /// Plans that name the event.
         plans_count: u32,
     },
+    /// [`crate::command::Body::FireSchedule`]
+    ScheduleFired {
+        /// The run; `None` when `max_concurrent` open ones stood in its way (W40).
+        run_id: Option<RunId>,
+    },
 }

@@ -10,8 +10,8 @@ use crate::overlay::{Cell, Overlay, merged};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, Event, Key, Quarantined,
-    QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged, decode_key,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Event, Key,
+    Quarantined, QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged, decode_key,
     decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -408,6 +408,12 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn is_quarantined(&self, run: RunNumber) -> bool {
         let run = (QuarantinedKind::Run, run.0);
         self.entry.quarantined.contains(&run)
+    }
+
+    /// Whether the schedule of the definition was set aside.
+    pub(crate) fn is_schedule_quarantined(&self, definition: DefinitionNumber) -> bool {
+        let schedule = (QuarantinedKind::Schedule, definition.0);
+        self.entry.quarantined.contains(&schedule)
     }
 
     /// Whether the action run, or the run that it belongs to, was set aside.

@@ -54,7 +54,11 @@ pub(super) fn read<'doc>(
     });
     let output = optional(blocks.output, context, template::read);
     let attributes = optional(blocks.attributes, context, attributes::read);
-    let schedule = optional(blocks.schedule, context, schedule::read);
+    let input_schema = metadata.as_ref().ok();
+    let input_schema = input_schema.and_then(|metadata| metadata.input_schema.as_deref());
+    let schedule = optional(blocks.schedule, context, |field, context| {
+        schedule::read(field, input_schema, context)
+    });
     let workflow_name = metadata.as_ref().ok().map(|metadata| metadata.name.clone());
     let trigger = optional(blocks.trigger, context, |field, context| {
         trigger::read(field, workflow_name.as_ref(), context)

@@ -2,9 +2,10 @@
 
 use super::{Bounds, Context, Field, Fields, Reported, field::or_default};
 use crate::{
-    Code, Finding,
+    Code, Finding, Span,
     cron::{Cron, CronInvalid},
-    tree::compact,
+    schema::{InputSchema, SchemaViolation},
+    tree::{Node, compact},
 };
 use flotilla_engine::definition::{Schedule, Timing};
 
@@ -12,9 +13,11 @@ const TIMEZONE_DEFAULT: &str = "UTC";
 const CONCURRENT_MAX_DEFAULT: u32 = 1;
 const INPUT_DEFAULT: &str = "{}";
 
-/// Reads the block.
+/// Reads the block. Its runs' input must satisfy the workflow's schema as that of every start does
+/// (W4); both stand in one text, so that is checked here and no firing can break it.
 pub(super) fn read<'doc>(
     field: &Field<'doc>,
+    input_schema: Option<&str>,
     context: &mut Context<'doc>,
 ) -> Result<Schedule, Reported> {
     let mut fields = field.fields(context)?;
@@ -27,9 +30,15 @@ pub(super) fn read<'doc>(
     let max_concurrent = or_default(concurrent, CONCURRENT_MAX_DEFAULT, |field| {
         field.whole(Bounds::count(1, Code::E100), context)
     });
-    let input = or_default(input, INPUT_DEFAULT.to_owned(), |field| {
-        field.json(context).map(|node| compact(&node))
-    });
+    let input = match input {
+        Some(input) => input_text(&input, input_schema, context),
+        None => satisfying(
+            (INPUT_DEFAULT.to_owned(), None),
+            field,
+            input_schema,
+            context,
+        ),
+    };
     let paused = or_default(paused, false, |field| field.boolean(context));
     let catchup_window_ms = or_default(catchup, 0, |field| {
         field.whole(Bounds::duration(0, Code::E100), context)
@@ -42,6 +51,42 @@ pub(super) fn read<'doc>(
         paused: paused?,
         catchup_window_ms: catchup_window_ms?,
     })
+}
+
+fn input_text<'doc>(
+    field: &Field<'doc>,
+    input_schema: Option<&str>,
+    context: &mut Context<'doc>,
+) -> Result<String, Reported> {
+    let node = field.json(context)?;
+    let input = (compact(&node), Some(node.as_ref()));
+    satisfying(input, field, input_schema, context)
+}
+
+/// The input's text, if it satisfies the schema; the finding stands at the part that does not.
+fn satisfying<'doc>(
+    (input, node): (String, Option<&Node>),
+    field: &Field<'doc>,
+    input_schema: Option<&str>,
+    context: &mut Context<'doc>,
+) -> Result<String, Reported> {
+    let Some(SchemaViolation { path, message }) = violation(&input, input_schema) else {
+        return Ok(input);
+    };
+    let part: Option<Span> = node
+        .and_then(|node| node.at_pointer(&path))
+        .map(|part| part.span);
+    let message = format!(
+        "expected the input of scheduled runs to satisfy the workflow's `input` schema, but {message}"
+    );
+    Err(context.malformed(part.unwrap_or(field.span()), message))
+}
+
+fn violation(input: &str, input_schema: Option<&str>) -> Option<SchemaViolation> {
+    // A schema that does not compile has a finding of its own.
+    let schema = InputSchema::compile(input_schema?).ok()?;
+    let input = serde_json::from_str(input).ok()?;
+    schema.check(&input).err()
 }
 
 fn timing<'doc>(
@@ -80,6 +125,10 @@ fn cron_timing<'doc>(
     if let Err(error) = Cron::new(expression, zone) {
         let (span, hint) = match error {
             CronInvalid::Timezone(_) => (zone_span, "use an IANA name such as `Europe/Berlin`"),
+            CronInvalid::Never => (
+                cron.span(),
+                "none of these months has such a day: 30 February, for example, does not exist",
+            ),
             _ => (
                 cron.span(),
                 "five fields: minute hour day-of-month month day-of-week",

@@ -70,13 +70,13 @@ fn e506_bad_cron() {
     check_block(
         "schedule: {cron: \"0 0 30 2 *\"}\n",
         expect![[r#"
-        error[E506]: bad cron: it never fires
-         --> w.yaml:4:18
-          |
-        4 | schedule: {cron: "0 0 30 2 *"}
-          |                  ^^^^^^^^^^^^
-          = hint: five fields: minute hour day-of-month month day-of-week
-    "#]],
+            error[E506]: bad cron: expected a date that some year has, but there is none: it would never fire
+             --> w.yaml:4:18
+              |
+            4 | schedule: {cron: "0 0 30 2 *"}
+              |                  ^^^^^^^^^^^^
+              = hint: none of these months has such a day: 30 February, for example, does not exist
+        "#]],
     );
     check_block(
         "schedule: {cron: \"61 0 * * *\"}\n",
@@ -100,6 +100,34 @@ fn e506_bad_cron() {
               = hint: use an IANA name such as `Europe/Berlin`
         "#]],
     );
+}
+
+#[test]
+fn e100_an_input_of_scheduled_runs_that_breaks_the_schema() {
+    let schema = "input: {type: object, required: [mode], properties: {mode: {type: string}}}\n";
+    check_block(
+        &format!("{schema}schedule: {{interval: 5, input: {{mode: 7}}}}\n"),
+        expect![[r#"
+            error[E100]: expected the input of scheduled runs to satisfy the workflow's `input` schema, but the value is not of type "string"
+             --> w.yaml:5:39
+              |
+            5 | schedule: {interval: 5, input: {mode: 7}}
+              |                                       ^
+        "#]],
+    );
+    check_block(
+        &format!("{schema}schedule: {{interval: 5}}\n"),
+        expect![[r#"
+            error[E100]: expected the input of scheduled runs to satisfy the workflow's `input` schema, but "mode" is a required property
+             --> w.yaml:5:11
+              |
+            5 | schedule: {interval: 5}
+              |           ^
+        "#]],
+    );
+    accept_block(&format!(
+        "{schema}schedule: {{interval: 5, input: '{{\"mode\":\"full\"}}'}}\n"
+    ));
 }
 
 #[test]

@@ -12,9 +12,11 @@ use crate::ids::RunNumber;
 use crate::json::Json;
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::plan;
+use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
     ActivationState, End, EventKind, InputChecks, ParentLink, RunRecord, RunStatus, SignalsWaiting,
+    TriggeredBy,
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -58,6 +60,10 @@ pub(super) fn finish(
     run.record.detail = ending.detail.clone();
     run.record.completed_at_ms = Some(turn.now_ms());
     run.note(turn, None, event_of(status, ending));
+    if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
+        let key = (run.record.namespace.clone(), definition.name.clone());
+        schedule::run_ended(turn, &key)?;
+    }
     let parent = run.record.parent;
     run.put(turn);
     match parent {

@@ -30,7 +30,7 @@ pub(crate) use advance::{Progress, Settled, Work, advance};
 pub(crate) use execute::open_action;
 pub(crate) use failure::{error_field, error_in, is_failure};
 pub(crate) use loaded::{ActivationRef, ActiveStep, load};
-pub(crate) use open::payload;
+pub(crate) use open::{Opening, open, payload};
 pub(crate) use outcome::{is_reserved, name as outcome_name};
 pub(crate) use settle::{next_attempt, wake_timer};
 pub(crate) use wake::{expire_signal, wake_step};

@@ -199,4 +199,9 @@ pub enum EventKind {
     RunQuarantined,
     /// The execution of a plan went on (W30–W38).
     Plan(PlanEvent),
+    /// A firing of the workflow's schedule began the run (W40).
+    ScheduleStarted {
+        /// The time that the schedule names, in milliseconds.
+        firing_ms: u64,
+    },
 }

@@ -19,6 +19,7 @@ mod quarantine;
 mod ready;
 mod request;
 mod run;
+mod schedule;
 mod signal;
 mod timer;
 mod worker;
@@ -53,6 +54,9 @@ pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use run::{
     Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
     ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
+};
+pub use schedule::{
+    FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,
 };
 pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
 pub use timer::{TimerKey, TimerKind, Timers};

@@ -128,6 +128,11 @@ pub enum TriggeredBy {
     Caller,
     /// A step of another run (W17).
     Parent,
+    /// Its workflow's schedule (W40).
+    Schedule {
+        /// The firing, in milliseconds.
+        firing_ms: u64,
+    },
 }
 
 /// The run and activation that wait for a child.

@@ -146,13 +146,16 @@ fn type_name(kind: &EventKind) -> &'static str {
         EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
         EventKind::RunQuarantined => "run_quarantined",
         EventKind::Plan(event) => plan_event::type_name(event),
+        EventKind::ScheduleStarted { .. } => "schedule_started",
     }
 }
 
 /// What the manual's table says for the type: a name, an outcome, a reason.
 fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
-        EventKind::WorkflowStarted { .. } | EventKind::RunQuarantined => String::new(),
+        EventKind::WorkflowStarted { .. }
+        | EventKind::ScheduleStarted { .. }
+        | EventKind::RunQuarantined => String::new(),
         EventKind::StepStarted
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
@@ -244,6 +247,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             none.text("terminal", &terminal_name(definition, *terminal))
         }
         EventKind::Plan(event) => plan_event::attributes(event),
+        EventKind::ScheduleStarted { firing_ms } => none.number("firing_at_ms", *firing_ms),
         EventKind::StepStarted
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }

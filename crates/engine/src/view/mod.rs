@@ -10,6 +10,7 @@ mod page;
 mod plan;
 mod plan_event;
 mod run;
+mod schedule;
 mod timer;
 mod worker;
 mod workflow;
@@ -24,6 +25,9 @@ pub use obligation::{
 pub use page::Page;
 pub use plan::{BreakerStatus, BreakerView, CacheView, ExecutorView, PlanView, RateView, plan};
 pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
+pub use schedule::{
+    DueSchedule, DueSchedules, ScheduleState, ScheduleView, due_schedules, schedule,
+};
 pub use timer::{DueTimers, TimerCursor, due_timers};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};

@@ -5,6 +5,7 @@ use crate::definition::Definition;
 use crate::ids::Namespace;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
+use crate::schedule;
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions, WorkflowRecord, Workflows,
@@ -67,16 +68,11 @@ impl CreateDefinition {
             let (expected, found) = (namespace.clone(), found.clone());
             return Err(Rejection::NamespaceMismatch { expected, found });
         }
-        let unsupported = [
-            ("schedules", definition.schedule.is_some()),
-            ("triggers", definition.trigger.is_some()),
-        ];
-        match unsupported.into_iter().find(|(_, is_used)| *is_used) {
-            Some((feature, _)) => Err(Rejection::FeatureUnsupported {
-                feature: feature.to_owned(),
-            }),
-            None => Ok(()),
+        if definition.trigger.is_some() {
+            let feature = "triggers".to_owned();
+            return Err(Rejection::FeatureUnsupported { feature });
         }
+        Ok(())
     }
 
     fn keep_existing(
@@ -143,6 +139,6 @@ impl CreateDefinition {
                 latest: number,
             },
         );
-        Ok(())
+        schedule::make_live(turn, &key, number)
     }
 }

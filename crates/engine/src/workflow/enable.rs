@@ -3,16 +3,18 @@
 use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
+use crate::schedule;
 use crate::tables::{WorkflowRecord, Workflows};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
-/// Enables or disables a workflow; open runs go on. Saying it twice changes nothing.
+/// Enables or disables a workflow, its schedule included; open runs go on. Enabling also ends a
+/// schedule's pause. Saying it twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetWorkflowEnabled {
     /// The workflow.
     pub workflow: WorkflowName,
-    /// Whether new starts are allowed from now on.
+    /// Whether new starts and firings are allowed from now on.
     pub is_enabled: bool,
 }
 
@@ -28,6 +30,11 @@ impl SetWorkflowEnabled {
                 latest: workflow.latest,
             };
             turn.put::<Workflows>(&key, record);
+        }
+        if self.is_enabled {
+            schedule::enable(turn, &key)?;
+        } else {
+            schedule::disable(turn, &key)?;
         }
         Ok(Reply::Done)
     }

@@ -101,5 +101,7 @@ fn position_of(body: &Body) -> usize {
         Body::ReportTask(_) => 23,
         Body::InvalidateCache(_) => 24,
         Body::ResetPlan(_) => 25,
+        Body::PlanSchedule(_) => 26,
+        Body::FireSchedule(_) => 27,
     }
 }

@@ -1,5 +1,7 @@
 //! What the tables must agree on after every entry.
 
+mod schedules;
+
 use crate::plan_invariants;
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -37,6 +39,7 @@ pub(crate) fn check(store: &MemoryStore) {
     state.check_queue();
     state.check_indexes();
     plan_invariants::check(store, &state.runs, &state.timers);
+    schedules::check(store);
 }
 
 struct State<'a> {

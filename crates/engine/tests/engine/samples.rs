@@ -20,10 +20,10 @@ use flotilla_engine::tables::{
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
-    FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
-    NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, ResetPlan,
-    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, TaskToken, TouchTask,
-    VersionChoice,
+    FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
+    InvokeAction, NodeId, Offer, PlanSchedule, RegisterAction, RegisterWorker, ReleaseWorker,
+    ReportTask, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
+    SweepRequests, TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -127,6 +127,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_actions());
     bodies.extend(on_workers());
     bodies.extend(on_plans());
+    bodies.extend(on_schedules());
     bodies
 }
 
@@ -266,6 +267,24 @@ fn on_plans() -> Vec<Body> {
             workflow: workflow(),
             plan: name("payment"),
             executor: Some(name("stripe")),
+        }),
+    ]
+}
+
+fn on_schedules() -> Vec<Body> {
+    let (expected_ms, next_ms) = (1_700_000_060_000, Some(1_700_000_120_000));
+    vec![
+        Body::PlanSchedule(PlanSchedule {
+            workflow: workflow(),
+            definition: DefinitionNumber(4),
+            expected_ms,
+            next_ms,
+        }),
+        Body::FireSchedule(FireSchedule {
+            workflow: workflow(),
+            definition: DefinitionNumber(4),
+            expected_ms,
+            next_ms,
         }),
     ]
 }

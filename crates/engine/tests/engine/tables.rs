@@ -1,5 +1,7 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod schedule;
+
 use crate::{plan_rows, samples};
 use flotilla_engine::definition::{
     BuiltInTerminal, StepIndex, Target, TerminalIndex, TerminalStatus,
@@ -38,7 +40,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=36).collect(),
+        (1..=38).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -71,6 +73,7 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
         (QuarantinedKind::Run, 2),
         (QuarantinedKind::ActionRun, 1),
         (QuarantinedKind::Worker, 0),
+        (QuarantinedKind::Schedule, 0),
     ]);
     let ready = |labels, priority: u8, number| {
         (
@@ -113,6 +116,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(action_rows());
     rows.extend(worker_rows());
     rows.extend(plan_rows::rows());
+    rows.extend(schedule::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
@@ -449,6 +453,7 @@ fn end_events() -> Vec<EventKind> {
             detail: Some(detail()),
         },
         EventKind::RunQuarantined,
+        EventKind::ScheduleStarted { firing_ms: 1_000 },
     ]
 }
 

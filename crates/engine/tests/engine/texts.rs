@@ -77,6 +77,9 @@ fn replies() -> Vec<Reply> {
         Reply::WorkerHeard { is_draining: true },
         Reply::TaskAccepted { deadline_ms: 5_000 },
         Reply::CacheInvalidated { plans_count: 2 },
+        Reply::ScheduleFired {
+            run_id: Some(samples::run_id()),
+        },
     ]
 }
 
@@ -96,6 +99,10 @@ fn rejections() -> Vec<Rejection> {
             found: samples::namespace(),
         },
         Rejection::FeatureUnsupported { feature: text() },
+        Rejection::FiringGone(workflow.clone()),
+        Rejection::FiringNotDue,
+        Rejection::FiringOutOfOrder,
+        Rejection::IdempotencyKeyReserved(samples::key()),
         Rejection::IdempotencyKeyMissing(workflow),
         Rejection::RunIdTaken(run_id.clone()),
         Rejection::RunIdReserved(run_id.clone()),

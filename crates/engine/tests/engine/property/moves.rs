@@ -129,6 +129,15 @@ pub(super) enum Intent {
         term: u8,
     },
     Sweep,
+    Schedule {
+        pick: u8,
+        forward_ms: u64,
+        is_wrong: bool,
+    },
+    CreateScheduled {
+        is_paused: bool,
+        catchup_ms: u64,
+    },
 }
 
 /// A history of entries.
@@ -187,13 +196,14 @@ fn intents() -> impl Strategy<Value = Intent> {
         4 => on_workers(),
         3 => on_registries(),
         10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
+        3 => on_schedules(),
     ]
 }
 
 fn on_runs() -> impl Strategy<Value = Intent> {
     let few = || prop::option::weighted(0.3, 0..3_u8);
     prop_oneof![
-        5 => (0..7_u8, few(), few())
+        5 => (0..8_u8, few(), few())
             .prop_map(|(workflow, key, id)| Intent::Start { workflow, key, id }),
         5 => (0..10_u8, 0..3_u8, few())
             .prop_map(|(run, kind, id)| Intent::Signal { run, kind, id }),
@@ -238,6 +248,17 @@ fn on_workers() -> impl Strategy<Value = Intent> {
     })
 }
 
+fn on_schedules() -> impl Strategy<Value = Intent> {
+    prop_oneof![
+        8 => (any::<u8>(), 0..200_u64, prop::bool::weighted(0.2)).prop_map(
+            |(pick, forward_ms, is_wrong)| Intent::Schedule { pick, forward_ms, is_wrong }
+        ),
+        1 => (any::<bool>(), 0..2_u64).prop_map(|(is_paused, windows)| {
+            Intent::CreateScheduled { is_paused, catchup_ms: windows * 300 }
+        }),
+    ]
+}
+
 fn on_registries() -> impl Strategy<Value = Intent> {
     let invoke = (0..4_u8, any::<u8>(), 0..300_u64, 0..3_u8, 0..5_u8);
     prop_oneof![
@@ -252,7 +273,7 @@ fn on_registries() -> impl Strategy<Value = Intent> {
             .prop_map(|(action, retries)| Intent::Register { action, retries }),
         1 => (0..4_u8, any::<bool>())
             .prop_map(|(action, is_enabled)| Intent::EnableAction { action, is_enabled }),
-        1 => (0..7_u8, any::<bool>())
+        1 => (0..8_u8, any::<bool>())
             .prop_map(|(workflow, is_enabled)| Intent::EnableWorkflow { workflow, is_enabled }),
         1 => (0..3_u8, any::<bool>())
             .prop_map(|(version, is_other)| Intent::Create { version, is_other }),

@@ -4,7 +4,7 @@ use super::moves::{Intent, on_tasks};
 use proptest::prelude::*;
 
 /// Where the workflows with plans lie in the player's list.
-const PLANNED: std::ops::Range<u8> = 7..9;
+const PLANNED: std::ops::Range<u8> = 8..10;
 
 pub(super) fn intents() -> impl Strategy<Value = Intent> {
     prop_oneof![

@@ -1,6 +1,7 @@
 //! A replica that plays random moves: what they mean depends on the state that they meet.
 
 use super::moves::{Intent, Move, OfferPlan};
+use super::schedule;
 use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::ids::{
@@ -24,8 +25,8 @@ use flotilla_engine::{
 use std::collections::BTreeMap;
 
 const ACTIONS: [&str; 4] = ["a", "b", "c", "missing"];
-const WORKFLOWS: [&str; 9] = [
-    "work", "leaf", "checked", "parent", "rounds", "strict", "none", "planned", "turns",
+const WORKFLOWS: [&str; 10] = [
+    "work", "leaf", "checked", "parent", "rounds", "strict", "timed", "none", "planned", "turns",
 ];
 const WORKERS: [&str; 4] = ["w0", "w1", "w2", "w3"];
 const SIGNALS: [&str; 3] = ["go", "tick", "other"];
@@ -40,7 +41,7 @@ const OUTCOMES: [&str; 5] = [
 const EXECUTORS: [&str; 3] = ["one", "two", "nobody"];
 const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
 
-const DEFINITIONS: [&str; 8] = [
+const DEFINITIONS: [&str; 9] = [
     "define work 1\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
@@ -67,6 +68,7 @@ const DEFINITIONS: [&str; 8] = [
      executor pay two @c breaker(1 50 1) async(300)\n \
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
+    "define timed 1\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
 ];
 
 pub(super) struct Player {
@@ -155,6 +157,7 @@ impl Player {
     fn body(&self, intent: &Intent) -> Body {
         match intent {
             Intent::Create { .. }
+            | Intent::CreateScheduled { .. }
             | Intent::EnableWorkflow { .. }
             | Intent::Start { .. }
             | Intent::Signal { .. }
@@ -187,6 +190,11 @@ impl Player {
                 term: u64::from(*term),
             }),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
+            Intent::Schedule {
+                pick,
+                forward_ms,
+                is_wrong,
+            } => schedule::command(&self.store, (*pick, *forward_ms), *is_wrong),
         }
     }
 
@@ -201,6 +209,10 @@ impl Player {
                 let text = format!("define leaf {version}\n start: run @b -> success={target}");
                 create(&text, "again")
             }
+            Intent::CreateScheduled {
+                is_paused,
+                catchup_ms,
+            } => create(&schedule::definition(*is_paused, *catchup_ms), "again"),
             Intent::EnableWorkflow {
                 workflow,
                 is_enabled,
@@ -490,4 +502,10 @@ fn workflow_name(position: u8) -> WorkflowName {
 
 fn worker_id(position: u8) -> WorkerId {
     WorkerId::new(pick(&WORKERS, position)).expect("an id")
+}
+
+/// A workflow of the default namespace.
+pub(super) fn default_key(workflow: &str) -> (Namespace, WorkflowName) {
+    let name = WorkflowName::new(workflow).expect("a name");
+    (Namespace::default_namespace(), name)
 }

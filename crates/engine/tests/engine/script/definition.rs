@@ -3,6 +3,7 @@
 //! ```text
 //! define order 1.0.0 idempotency=required output={"total":"$.steps.charge.output.total"}
 //!   terminal Rejected failed
+//!   schedule every 60000 max=2 input={"n":1} paused catchup=5000
 //!   attribute customer string $.input.customer
 //!   start: run @charge input={"n":"$.input.n"} retry(3 constant 100) -> success=ask failure=Rejected
 //!   ask: wait approval timeout=1000 on-timeout=Rejected -> success=flo.Completed
@@ -12,9 +13,9 @@ use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition, Idempotency,
-    Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, SearchAttribute,
-    Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex, TerminalStatus,
-    Transition, WaitStep,
+    Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule,
+    SearchAttribute, Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Transition, WaitStep,
 };
 use flotilla_engine::ids::{
     ActionName, AttributeName, Namespace, OutcomeName, SignalType, StepName, TerminalName,
@@ -41,7 +42,7 @@ pub(crate) fn define(text: &str) -> Definition {
         output: head.option("output").map(|text| names.template(&text)),
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
-        schedule: None,
+        schedule: keyword(&body, "schedule").next().map(schedule),
         trigger: None,
         plans: plan::plans(&body),
         steps: names.steps(&body),
@@ -247,6 +248,28 @@ fn segments(part: &str) -> impl Iterator<Item = Segment> {
         Segment::Index(digits.parse().expect("an index"))
     });
     field.into_iter().chain(indexes)
+}
+
+/// `every 1000 max=2 input={"n":1} paused catchup=5000` or `cron "0 * * * *"`
+fn schedule(mut line: Line) -> Schedule {
+    let schedule = Schedule {
+        paused: line.flag("paused"),
+        timing: match line.word().as_str() {
+            "every" => Timing::Interval {
+                every_ms: line.next_number(),
+            },
+            "cron" => Timing::Cron {
+                expression: line.word(),
+                timezone: "UTC".to_owned(),
+            },
+            other => panic!("expected `every` or `cron`, but found {other}"),
+        },
+        max_concurrent: line.number("max").unwrap_or(1),
+        input: line.option("input").unwrap_or_else(|| "{}".to_owned()),
+        catchup_window_ms: line.number("catchup").unwrap_or(0),
+    };
+    line.end();
+    schedule
 }
 
 /// `3 exponential 100 max=1000 within=5000`

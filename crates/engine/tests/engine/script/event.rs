@@ -103,6 +103,9 @@ fn kind_in_words(
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined => end_in_words(definition, kind),
         EventKind::Plan(_) => as_published(definition, kind),
+        EventKind::ScheduleStarted { firing_ms } => {
+            ("schedule_started", format!("firing of {firing_ms}"))
+        }
     }
 }
 

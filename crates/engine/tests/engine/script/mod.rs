@@ -12,6 +12,7 @@ mod line;
 mod plan;
 mod plan_question;
 mod question;
+mod schedule;
 mod show;
 mod world;
 

@@ -3,6 +3,7 @@
 use super::event::events;
 use super::line::Line;
 use super::plan_question;
+use super::schedule;
 use super::show::{line, option, payload, state, step_name};
 use super::world::World;
 use flotilla_engine::ids::{
@@ -14,7 +15,7 @@ use flotilla_engine::tables::{
 };
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 8] = [
+const QUESTIONS: [&str; 9] = [
     "show",
     "timers",
     "ready",
@@ -23,6 +24,7 @@ const QUESTIONS: [&str; 8] = [
     "history",
     "stamps",
     "kept",
+    "due",
 ];
 
 /// Whether a line asks for something, and changes nothing.
@@ -62,6 +64,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             let wanted = line.next_number()..=line.next_number();
             events(world, number, &run, wanted)
         }
+        "due" => listed(schedule::due(world).into_iter()),
         "stamps" => stamps(world, world.run_number(&line.word())),
         "kept" => {
             let number = world.run_number(&line.word());
@@ -95,6 +98,10 @@ fn show(world: &World, line: &mut Line) -> String {
         "workflow" => {
             let name = WorkflowName::new(line.word()).expect("a workflow name");
             show_workflow(world, (namespace, name))
+        }
+        "schedule" => {
+            let name = WorkflowName::new(line.word()).expect("a workflow name");
+            schedule::show(world, &name)
         }
         "action" => {
             let name = ActionName::new(line.word()).expect("an action name");
@@ -306,7 +313,7 @@ fn timer_in_words(timer: &TimerKey) -> String {
     format!("{kind:?} of {subject}.{detail} at {due_ms}")
 }
 
-fn listed(lines: impl Iterator<Item = String>) -> String {
+pub(super) fn listed(lines: impl Iterator<Item = String>) -> String {
     let text: String = lines.map(|line| line + "\n").collect();
     if text.is_empty() {
         "none\n".to_owned()

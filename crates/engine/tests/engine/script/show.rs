@@ -71,6 +71,9 @@ fn reply_in_words(reply: &Reply) -> String {
             let left = or(*is_fitting_left, ", more would fit", "");
             format!("assigned {count} to {offers_count} offers{left}")
         }
+        Reply::ScheduleFired { run_id } => run_id
+            .as_ref()
+            .map_or_else(|| "skipped".to_owned(), |run_id| format!("fired {run_id}")),
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
         Reply::TaskAccepted { deadline_ms } => format!("report until {deadline_ms}"),
         Reply::CacheInvalidated { plans_count } => format!("invalidated {plans_count}"),

@@ -4,10 +4,13 @@ use super::line::Line;
 use super::{command, question, show};
 use crate::invariants;
 use flotilla_engine::definition::StepIndex;
-use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
+};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+    Cluster, Definitions, RunRecord, Runs, Table, TimerKey, Timers, Workflows, encode_key,
+    encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -50,6 +53,11 @@ impl World {
             shown: BTreeMap::new(),
             is_damaged: false,
         }
+    }
+
+    /// The time of the next entry, in milliseconds.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.stamp.now_ms
     }
 
     /// Carries out a paragraph of a script: its commands are one entry.
@@ -130,6 +138,7 @@ impl World {
             "offer" => self.offers.push(offer(&mut line)),
             "reopen" => self.engine = self.cold_engine(),
             "damage" => self.damage(&line.word()),
+            "damage-schedule" => self.damage_schedule(&line.word()),
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -238,6 +247,22 @@ impl World {
         let key = encode_key::<Runs>(&number);
         self.store
             .write(&Writes::from([(key, Some(encode_record::<Runs>(&run)))]));
+        self.engine = self.cold_engine();
+        self.is_damaged = true;
+    }
+
+    /// Plants a bug: the live schedule is one that its definition does not have.
+    fn damage_schedule(&mut self, workflow: &str) {
+        let name = WorkflowName::new(workflow).expect("a workflow name");
+        let key = (Namespace::default_namespace(), name);
+        let number = self.read::<Workflows>(&key).expect("the workflow").latest;
+        let mut record = self.read::<Definitions>(&number).expect("its latest");
+        record.definition.schedule = None;
+        let row = (
+            encode_key::<Definitions>(&number),
+            Some(encode_record::<Definitions>(&record)),
+        );
+        self.store.write(&Writes::from([row]));
         self.engine = self.cold_engine();
         self.is_damaged = true;
     }

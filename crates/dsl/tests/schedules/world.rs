@@ -1,0 +1,170 @@
+//! A replica, a clock that the test moves, and the driver of a leader.
+
+use chrono::{DateTime, Utc};
+use flotilla_dsl::{parse, schedule};
+use flotilla_engine::ids::{Namespace, WorkflowName};
+use flotilla_engine::store::{KeyRange, MemoryStore, Order};
+use flotilla_engine::tables::{Runs, TriggeredBy, encode_prefix, visit};
+use flotilla_engine::{
+    Body, Command, CreateDefinition, Engine, Entry, FireTimer, NodeId, Rejection, Reply,
+    SetWorkflowEnabled, Stamp, view,
+};
+use std::ops::ControlFlow;
+
+/// Obligations that the driver reads at once.
+const BATCH_MAX: usize = 64;
+
+pub(super) struct World {
+    engine: Engine,
+    store: MemoryStore,
+    raft_index: u64,
+    now_ms: u64,
+    /// What drivers have sent so far.
+    sent: Vec<Command>,
+}
+
+impl World {
+    pub(super) fn new(now: &str) -> Self {
+        let store = MemoryStore::default();
+        Self {
+            engine: Engine::open(&store).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            now_ms: milliseconds(now),
+            sent: Vec::new(),
+        }
+    }
+
+    /// Creates a definition as a node does.
+    pub(super) fn create(&mut self, text: &str) {
+        let definition = parse(text).definition.expect("the text is valid");
+        let create = CreateDefinition {
+            definition,
+            source: text.to_owned(),
+            make_latest: false,
+        };
+        self.must(Body::CreateDefinition(Box::new(create)));
+    }
+
+    pub(super) fn enable(&mut self, is_enabled: bool) {
+        let workflow = WorkflowName::new("sweep").expect("a name");
+        self.must(Body::SetWorkflowEnabled(SetWorkflowEnabled {
+            workflow,
+            is_enabled,
+        }));
+    }
+
+    /// Time passes, and a leader drives what falls due.
+    pub(super) fn run_for(&mut self, duration_ms: u64) {
+        let until_ms = self.now_ms + duration_ms;
+        while let Some(next_ms) = self.drive().filter(|next_ms| *next_ms <= until_ms) {
+            // A driver never wakes quite on time.
+            self.now_ms = (next_ms + 3).clamp(self.now_ms, until_ms);
+        }
+        self.now_ms = until_ms;
+        self.drive();
+    }
+
+    pub(super) fn run_until(&mut self, until: &str) {
+        self.run_for(milliseconds(until) - self.now_ms);
+    }
+
+    /// Time passes without a leader.
+    pub(super) fn stand_still(&mut self, duration_ms: u64) {
+        self.now_ms += duration_ms;
+    }
+
+    /// An old leader's last commands come again.
+    pub(super) fn send_again(&mut self) {
+        let last = self.sent.len().saturating_sub(10);
+        for command in self.sent.split_off(last) {
+            let reply = self.apply(command);
+            assert!(
+                matches!(reply, Err(Rejection::FiringGone(_) | Rejection::TimerGone)),
+                "{reply:?}"
+            );
+        }
+    }
+
+    /// The firings that started runs, by time of day.
+    pub(super) fn firings(&self) -> Vec<String> {
+        let time = |firing_ms: &u64| {
+            let time = DateTime::<Utc>::from_timestamp_millis(
+                i64::try_from(*firing_ms).expect("it is soon"),
+            );
+            time.expect("it is a time").naive_utc().time().to_string()
+        };
+        self.firings_ms().iter().map(time).collect()
+    }
+
+    /// The firings that started runs, in milliseconds.
+    pub(super) fn firings_ms(&self) -> Vec<u64> {
+        let mut firings = Vec::new();
+        let all = KeyRange::prefix(&encode_prefix::<Runs>(&()));
+        visit::<Runs>(&self.store, &all, Order::Ascending, |_, run| {
+            if let TriggeredBy::Schedule { firing_ms } = run.triggered_by {
+                assert!(run.started_at_ms >= firing_ms, "a run before its firing");
+                firings.push(firing_ms);
+            }
+            ControlFlow::Continue(())
+        })
+        .expect("memory does not fail");
+        firings
+    }
+
+    /// What the leader's drivers do now; returns when they look again.
+    fn drive(&mut self) -> Option<u64> {
+        loop {
+            let due = view::due_schedules(&self.store, self.now_ms, BATCH_MAX)
+                .expect("memory does not fail");
+            let timers = view::due_timers(&self.store, self.now_ms, BATCH_MAX)
+                .expect("memory does not fail");
+            if due.schedules.is_empty() && timers.timers.is_empty() {
+                let next = [due.next_due_ms, timers.next_due_ms];
+                return next.into_iter().flatten().min();
+            }
+            for due in &due.schedules {
+                let body = schedule::command(due, self.now_ms).expect("the cron is valid");
+                self.send(body.expect("a due schedule waits for something"));
+            }
+            for timer in timers.timers {
+                self.send(Body::FireTimer(FireTimer { timer }));
+            }
+        }
+    }
+
+    fn send(&mut self, body: Body) {
+        let command = Command::new(Namespace::default_namespace(), body);
+        self.sent.push(command.clone());
+        self.apply(command).expect("nobody else drives this world");
+    }
+
+    fn must(&mut self, body: Body) {
+        self.apply(Command::new(Namespace::default_namespace(), body))
+            .expect("the command is valid");
+    }
+
+    fn apply(&mut self, command: Command) -> Result<Reply, Rejection> {
+        self.raft_index += 1;
+        let entry = Entry {
+            stamp: Stamp {
+                now_ms: self.now_ms,
+                seed: self.raft_index,
+                node: NodeId(1),
+            },
+            offers: Vec::new(),
+            commands: vec![command],
+        };
+        let mut applied = self
+            .engine
+            .apply(&self.store, self.raft_index, &entry)
+            .expect("memory does not fail");
+        self.store.write(&applied.writes);
+        applied.replies.remove(0)
+    }
+}
+
+fn milliseconds(text: &str) -> u64 {
+    let time: DateTime<Utc> = text.parse().expect("a time");
+    u64::try_from(time.timestamp_millis()).expect("after 1970")
+}

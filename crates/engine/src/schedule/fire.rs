@@ -1,0 +1,100 @@
+//! A schedule fires (W40).
+
+use super::due::{ScheduleKey, arm, disarm, expected};
+use crate::definition::{Schedule, StepIndex};
+use crate::ids::{Namespace, RunId, WorkflowName};
+use crate::json::Json;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::run::{self, Opening, Work};
+use crate::tables::{
+    DefinitionNumber, Event, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord,
+    Schedules, TriggeredBy,
+};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+use serde::{Deserialize, Serialize};
+
+/// Fires one firing of a schedule and says which one follows. It names what it fires, so a second
+/// one finds nothing: exactly once without a key to remember (design rule 6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FireSchedule {
+    /// Whose schedule.
+    pub workflow: WorkflowName,
+    /// The revision that was asked.
+    pub definition: DefinitionNumber,
+    /// The firing, in milliseconds.
+    pub expected_ms: u64,
+    /// The firing after it, in milliseconds; `None` for never again.
+    pub next_ms: Option<u64>,
+}
+
+impl FireSchedule {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.workflow.clone());
+        let (mut record, live) = expected(turn, &key, (self.definition, self.expected_ms))?;
+        if !matches!(live.next, NextFiring::At { .. }) {
+            return Err(Rejection::FiringGone(self.workflow.clone()).into());
+        }
+        if self
+            .next_ms
+            .is_some_and(|next_ms| next_ms <= self.expected_ms)
+        {
+            return Err(Rejection::FiringOutOfOrder.into());
+        }
+        disarm(turn, &key, &live);
+        let live = LiveSchedule {
+            next: NextFiring::at(self.next_ms),
+            ..live
+        };
+        arm(turn, &key, &live);
+        record.live = Some(live);
+        let definition = pinned(turn, live.definition)?;
+        let schedule = definition.definition.schedule.as_ref();
+        let schedule = schedule.expect("the live schedule is that of its definition");
+        if record.open_count >= schedule.max_concurrent {
+            record.skipped_count += 1;
+            record.last_skipped_ms = Some(self.expected_ms);
+            turn.put::<Schedules>(&key, record);
+            return Ok(Reply::ScheduleFired { run_id: None });
+        }
+        let run_id = Some(self.start(turn, &key, (record, schedule))?);
+        Ok(Reply::ScheduleFired { run_id })
+    }
+
+    /// Starts the firing's run, in the turn that moves the schedule on: so it is never doubled.
+    fn start(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        key: &ScheduleKey,
+        (mut record, schedule): (ScheduleRecord, &Schedule),
+    ) -> Outcome<RunId> {
+        let firing_ms = self.expected_ms;
+        let opening = Opening {
+            namespace: key.0.clone(),
+            run_id: None,
+            definition: self.definition,
+            input: Json::from_checked(schedule.input.clone()),
+            idempotency_key: None,
+            triggered_by: TriggeredBy::Schedule { firing_ms },
+            parent: None,
+            nesting: 0,
+        };
+        let opened = run::open(turn, opening)?;
+        let (run, run_id) = (opened.number, opened.id);
+        let kind = EventKind::ScheduleStarted { firing_ms };
+        turn.event(run, Event { step: None, kind });
+        record.open_count += 1;
+        record.fired_count += 1;
+        record.last_fired = Some(FiringRecord {
+            firing_ms,
+            fired_at_ms: turn.now_ms(),
+            run,
+        });
+        // Before the run advances: it may end in this very turn, which counts it out again.
+        turn.put::<Schedules>(key, record);
+        let step = StepIndex::START;
+        run::advance(turn, Work::Enter { run, step })?;
+        Ok(run_id)
+    }
+}

@@ -1,0 +1,88 @@
+//! Schedules: what fires when, and what has fired (W40).
+
+use super::{DefinitionNumber, tables};
+use crate::ids::{Namespace, RunNumber, WorkflowName};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By workflow, once one of its revisions was the latest with a schedule. Lives as long as the
+    /// workflow, so that counters and open runs outlast a revision.
+    37 Schedules((Namespace, WorkflowName)) -> ScheduleRecord, HOT;
+    /// Schedules that fire, by the time at which the driver must look. Live until fired, planned
+    /// anew or stopped.
+    38 SchedulesDue((u64, Namespace, WorkflowName)) -> ();
+}
+
+/// A workflow's schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleRecord {
+    /// That of the latest revision; `None` while it has none (W5).
+    pub live: Option<LiveSchedule>,
+    /// Open runs that firings started, of whatever revision: at most `max_concurrent`.
+    pub open_count: u32,
+    /// Firings that started a run.
+    pub fired_count: u64,
+    /// Firings that found `max_concurrent` open runs.
+    pub skipped_count: u64,
+    /// The last firing that started a run.
+    pub last_fired: Option<FiringRecord>,
+    /// The last firing that was skipped, in milliseconds.
+    pub last_skipped_ms: Option<u64>,
+}
+
+/// The schedule of the latest revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveSchedule {
+    /// The revision.
+    pub definition: DefinitionNumber,
+    /// Whether it waits for the first `enable` (W42).
+    pub is_paused: bool,
+    /// What comes next.
+    pub next: NextFiring,
+}
+
+/// What a schedule does next. The engine never evaluates cron: the log says it (design rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NextFiring {
+    /// It is not known yet: firings from this time on count, in milliseconds.
+    Unplanned {
+        /// The earliest time that counts.
+        from_ms: u64,
+    },
+    /// The firing at this time, in milliseconds.
+    At {
+        /// When.
+        due_ms: u64,
+    },
+    /// There is none before the calendar ends.
+    Never,
+}
+
+impl NextFiring {
+    /// When the driver must look, in milliseconds.
+    #[must_use]
+    pub fn due_ms(self) -> Option<u64> {
+        match self {
+            Self::Unplanned { from_ms } => Some(from_ms),
+            Self::At { due_ms } => Some(due_ms),
+            Self::Never => None,
+        }
+    }
+
+    /// What follows from the answer to when it fires next, in milliseconds.
+    #[must_use]
+    pub fn at(due_ms: Option<u64>) -> Self {
+        due_ms.map_or(Self::Never, |due_ms| Self::At { due_ms })
+    }
+}
+
+/// A firing that started a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FiringRecord {
+    /// The time that the schedule names, in milliseconds.
+    pub firing_ms: u64,
+    /// The time of the entry that fired it, in milliseconds.
+    pub fired_at_ms: u64,
+    /// What it started.
+    pub run: RunNumber,
+}

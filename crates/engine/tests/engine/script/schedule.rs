@@ -1,0 +1,89 @@
+//! Schedules in words.
+
+use super::line::Line;
+use super::show::option;
+use super::world::World;
+use flotilla_engine::ids::{Namespace, WorkflowName};
+use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules};
+use flotilla_engine::view;
+use flotilla_engine::{Body, FireSchedule, PlanSchedule};
+
+/// `plan NAME expected=1000 next=2000`, `fire-schedule NAME expected=1000 next=2000`; without `next`
+/// there is none, without `definition` it is the live one.
+pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
+    if !matches!(verb, "plan" | "fire-schedule") {
+        return None;
+    }
+    let workflow = WorkflowName::new(line.word()).expect("a workflow name");
+    let definition = match line.number("definition") {
+        Some(number) => DefinitionNumber(number),
+        None => live_definition(world, &workflow),
+    };
+    let expected_ms = line.number("expected").expect("expected=MS");
+    let next_ms = line.number("next");
+    Some(match verb {
+        "plan" => Body::PlanSchedule(PlanSchedule {
+            workflow,
+            definition,
+            expected_ms,
+            next_ms,
+        }),
+        _ => Body::FireSchedule(FireSchedule {
+            workflow,
+            definition,
+            expected_ms,
+            next_ms,
+        }),
+    })
+}
+
+fn live_definition(world: &World, workflow: &WorkflowName) -> DefinitionNumber {
+    let key = (Namespace::default_namespace(), workflow.clone());
+    let live = world.read::<Schedules>(&key).and_then(|record| record.live);
+    live.map_or(DefinitionNumber(0), |live| live.definition)
+}
+
+/// What the driver would look at now.
+pub(super) fn due(world: &World) -> Vec<String> {
+    let due = view::due_schedules(&world.store, world.now_ms(), 100).expect("memory");
+    let mut lines: Vec<String> = due
+        .schedules
+        .iter()
+        .map(|due| {
+            let next = match due.next {
+                NextFiring::Unplanned { from_ms } => format!("to be planned from {from_ms}"),
+                NextFiring::At { due_ms } => format!("fires at {due_ms}"),
+                NextFiring::Never => "never".to_owned(),
+            };
+            format!(
+                "{} of definition {}: {next}",
+                due.workflow, due.definition.0
+            )
+        })
+        .collect();
+    lines.extend(due.next_due_ms.map(|next_ms| format!("then at {next_ms}")));
+    lines
+}
+
+pub(super) fn show(world: &World, workflow: &WorkflowName) -> String {
+    let namespace = Namespace::default_namespace();
+    let found = view::schedule(&world.store, &namespace, workflow).expect("memory");
+    let Some(view) = found else {
+        return "none\n".to_owned();
+    };
+    let last = view
+        .last_fired
+        .map(|(firing, run)| format!("{} at {} as {run}", firing.firing_ms, firing.fired_at_ms));
+    format!(
+        "{} by {} revision {}{}, open {} fired {} skipped {}{}{}\n",
+        view.state.name(),
+        view.version,
+        view.revision,
+        option(" next ", &view.next_ms),
+        view.open_count,
+        view.fired_count,
+        view.skipped_count,
+        option(", last ", &last),
+        option(", skipped last ", &view.last_skipped_ms)
+    )
+}
