@@ -10,8 +10,10 @@
 //!
 //! Beside it stand the answers that the engine must not compute itself, since a library's
 //! version may change them (design rule 1): [`schema`], [`cron`] and, by it, [`schedule`].
+//! And [`query`]: the conditions on runs that callers write, to the engine's form.
 
 pub mod cron;
+pub mod query;
 pub mod schedule;
 pub mod schema;
 

@@ -60,13 +60,13 @@ fn write_finding(text: &mut String, finding: &Finding, line: &str, file: &str) -
 }
 
 /// A source line, cut if it is long, and the carets below it.
-struct Excerpt {
-    line: String,
-    marks: String,
+pub(crate) struct Excerpt {
+    pub(crate) line: String,
+    pub(crate) marks: String,
 }
 
 impl Excerpt {
-    fn new(line: &str, span: Span) -> Self {
+    pub(crate) fn new(line: &str, span: Span) -> Self {
         let column = usize::try_from(span.column - 1).unwrap_or(usize::MAX);
         let is_short = line.char_indices().nth(LINE_CHARACTERS_MAX).is_none();
         let first = if is_short {

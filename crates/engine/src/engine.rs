@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
 use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
-use crate::{history, quarantine, request};
+use crate::{history, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,6 +111,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
     let reply = dispatch(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
     history::write(&mut turn)?;
+    run::update_indexes(&mut turn)?;
     Ok((reply, turn.commit()))
 }
 

@@ -16,6 +16,7 @@ pub mod view;
 mod action;
 mod cache;
 mod command;
+mod decimal;
 mod effect;
 mod engine;
 mod entry;

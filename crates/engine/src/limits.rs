@@ -24,6 +24,8 @@ pub const NAME_BYTES_MAX: usize = 256;
 pub const OUTCOME_BYTES_MAX: usize = 64;
 /// Namespaces (A41). In bytes.
 pub const NAMESPACE_BYTES_MAX: usize = 63;
+/// What an index keeps of a search attribute's value (W22). In bytes.
+pub const ATTRIBUTE_KEY_BYTES_MAX: usize = 64;
 /// A reason, error message or detail that is kept; longer ones are cut. In bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
@@ -92,6 +94,9 @@ pub const LEADER_GRACE_MS: u64 = 10_000;
 pub const FIRING_LATENESS_MS_MAX: u64 = LEADER_GRACE_MS;
 /// Missed firings of one schedule that are made up at once, at most (W40).
 pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
+/// Rows that one page of runs looks at, at most: a rare match then takes more pages, and holds no node
+/// up (W22).
+pub const RUN_QUERY_ROWS_MAX: usize = 10_000;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 

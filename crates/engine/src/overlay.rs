@@ -87,7 +87,7 @@ impl Overlay {
         self.rows
     }
 
-    fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
+    pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
         self.rows
             .range::<[u8], _>(range.bounds())
             .map(|(key, cell)| (key.as_slice(), cell.as_ref()))

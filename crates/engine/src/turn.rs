@@ -1,6 +1,8 @@
 //! One command's overlay: what it reads, and the writes, events and effects that it collects.
 
 use crate::cache::Cache;
+mod changes;
+
 use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
@@ -190,14 +192,27 @@ impl<'t, 'e> Turn<'t, 'e> {
         {
             return Ok(cell.map(Cell::record::<T>));
         }
-        if let Some(record) = self.entry.cache.get::<T>(&bytes) {
+        self.stored::<T>(&bytes)
+    }
+
+    /// The record at the whole key `bytes` as it was before the turn.
+    fn before<T: Table>(&mut self, bytes: &[u8]) -> Result<Option<Arc<T::Record>>, StoreError> {
+        match self.entry.overlay.get(bytes) {
+            Some(cell) => Ok(cell.map(Cell::record::<T>)),
+            None => self.stored::<T>(bytes),
+        }
+    }
+
+    /// The record at the whole key `bytes` as the store has it.
+    fn stored<T: Table>(&mut self, bytes: &[u8]) -> Result<Option<Arc<T::Record>>, StoreError> {
+        if let Some(record) = self.entry.cache.get::<T>(bytes) {
             return Ok(Some(record));
         }
-        let Some(value) = self.entry.store.get(&bytes)? else {
+        let Some(value) = self.entry.store.get(bytes)? else {
             return Ok(None);
         };
         let record = Arc::new(decode_record::<T>(&value).map_err(damaged)?);
-        self.entry.cache.keep::<T>(&bytes, &record, value.len());
+        self.entry.cache.keep::<T>(bytes, &record, value.len());
         Ok(Some(record))
     }
 

@@ -1,8 +1,9 @@
 //! Keys as ordered bytes.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, ExecutorName, IdempotencyKey, Namespace, PlanName, PlanNumber,
-    RunId, RunNumber, SignalId, SignalType, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, AttributeName, ExecutorName, IdempotencyKey, Namespace, PlanName,
+    PlanNumber, RunId, RunNumber, SignalId, SignalType, WorkerId, WorkerNumber, WorkflowName,
+    WorkflowVersion,
 };
 
 /// A key, or a part of one: encoding keeps the order, and one key's bytes are never a prefix of
@@ -82,6 +83,7 @@ name_keys!(
     WorkflowName,
     WorkflowVersion,
     ActionName,
+    AttributeName,
     WorkerId,
     RunId,
     SignalType,

@@ -19,6 +19,7 @@ mod quarantine;
 mod ready;
 mod request;
 mod run;
+mod run_index;
 mod schedule;
 mod signal;
 mod timer;
@@ -54,6 +55,9 @@ pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use run::{
     Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
     ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
+};
+pub use run_index::{
+    AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,
 };
 pub use schedule::{
     FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,

@@ -9,6 +9,7 @@ mod obligation;
 mod page;
 mod plan;
 mod plan_event;
+mod query;
 mod run;
 mod schedule;
 mod timer;
@@ -24,7 +25,8 @@ pub use obligation::{
 };
 pub use page::Page;
 pub use plan::{BreakerStatus, BreakerView, CacheView, ExecutorView, PlanView, RateView, plan};
-pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
+pub use query::{Comparison, Condition, Equality, RunQuery, runs};
+pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
 pub use schedule::{
     DueSchedule, DueSchedules, ScheduleState, ScheduleView, due_schedules, schedule,
 };

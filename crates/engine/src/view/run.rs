@@ -1,6 +1,5 @@
 //! Runs as callers see them (W21, W22).
 
-use super::page::{Page, Scope, page, prefix};
 use super::payload;
 use super::plan::rate_detail;
 use super::worker::has_live_worker;
@@ -111,15 +110,6 @@ pub struct StepView {
     pub completed_at_ms: u64,
 }
 
-/// Which runs a list shows.
-#[derive(Clone, Debug, Default)]
-pub struct RunFilter {
-    /// Only those of this workflow.
-    pub workflow: Option<WorkflowName>,
-    /// Only those in this status.
-    pub status: Option<RunStatus>,
-}
-
 /// The run that callers of `namespace` know as `run_id`.
 ///
 /// # Errors
@@ -178,34 +168,6 @@ pub fn run(
     }))
 }
 
-/// Runs, newest first.
-///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn runs(
-    reader: &dyn Reader,
-    namespace: &Namespace,
-    filter: &RunFilter,
-    (after, limit): (Option<&[u8]>, usize),
-) -> Result<Page<RunRow>, StoreError> {
-    let prefix = prefix::<Runs>(&());
-    let scope = Scope::new(&prefix, after, limit).descending();
-    page::<Runs, _>(reader, &scope, |_, run| {
-        let is_wanted =
-            run.namespace == *namespace && filter.status.is_none_or(|status| status == run.status);
-        if !is_wanted {
-            return Ok(None);
-        }
-        let record = definition_of(reader, &run)?;
-        let name = &record.definition.name;
-        let is_named = filter
-            .workflow
-            .as_ref()
-            .is_none_or(|workflow| workflow == name);
-        Ok(is_named.then(|| row(&run, &record)))
-    })
-}
-
 /// The caller's key, or the one that stands for what started the run (W20).
 fn shown_key(run: &RunRecord) -> Option<IdempotencyKey> {
     match run.triggered_by {
@@ -214,12 +176,15 @@ fn shown_key(run: &RunRecord) -> Option<IdempotencyKey> {
     }
 }
 
-fn definition_of(reader: &dyn Reader, run: &RunRecord) -> Result<DefinitionRecord, StoreError> {
+pub(super) fn definition_of(
+    reader: &dyn Reader,
+    run: &RunRecord,
+) -> Result<DefinitionRecord, StoreError> {
     let missing = || StoreError(format!("expected the definition of run {}", run.id).into());
     read::<Definitions>(reader, &run.definition)?.ok_or_else(missing)
 }
 
-fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
+pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
     RunRow {
         run_id: run.id.clone(),
         workflow: record.definition.name.clone(),

@@ -1,5 +1,6 @@
 //! What the tables must agree on after every entry.
 
+mod run_indexes;
 mod schedules;
 
 use crate::plan_invariants;
@@ -40,6 +41,7 @@ pub(crate) fn check(store: &MemoryStore) {
     state.check_indexes();
     plan_invariants::check(store, &state.runs, &state.timers);
     schedules::check(store);
+    run_indexes::check(store);
 }
 
 struct State<'a> {

@@ -1,5 +1,6 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod run_index;
 mod schedule;
 
 use crate::{plan_rows, samples};
@@ -40,7 +41,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=38).collect(),
+        (1..=42).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -117,6 +118,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(worker_rows());
     rows.extend(plan_rows::rows());
     rows.extend(schedule::rows());
+    rows.extend(run_index::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }

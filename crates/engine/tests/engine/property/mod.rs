@@ -3,6 +3,7 @@
 mod moves;
 mod plan_moves;
 mod player;
+mod queries;
 mod schedule;
 
 use crate::invariants;

@@ -223,7 +223,7 @@ impl Player {
             Intent::Start { workflow, key, id } => Body::StartRun(StartRun {
                 workflow: workflow_name(*workflow),
                 version: VersionChoice::Latest,
-                input: Json::from_checked(format!("{{\"n\":{workflow}}}")),
+                input: Json::from_checked(format!("{{\"n\":{}}}", id.or(*key).unwrap_or(9))),
                 input_checked_for: Some(DefinitionNumber(3)),
                 idempotency_key: key
                     .map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
@@ -341,7 +341,7 @@ pub(super) fn command(body: Body) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
-fn create(text: &str, source: &str) -> Body {
+pub(super) fn create(text: &str, source: &str) -> Body {
     Body::CreateDefinition(Box::new(CreateDefinition {
         definition: define(text),
         source: source.to_owned(),

@@ -11,6 +11,7 @@ mod event;
 mod line;
 mod plan;
 mod plan_question;
+mod query;
 mod question;
 mod schedule;
 mod show;

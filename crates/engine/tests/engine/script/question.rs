@@ -3,6 +3,7 @@
 use super::event::events;
 use super::line::Line;
 use super::plan_question;
+use super::query;
 use super::schedule;
 use super::show::{line, option, payload, state, step_name};
 use super::world::World;
@@ -15,7 +16,7 @@ use flotilla_engine::tables::{
 };
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 9] = [
+const QUESTIONS: [&str; 10] = [
     "show",
     "timers",
     "ready",
@@ -25,6 +26,7 @@ const QUESTIONS: [&str; 9] = [
     "stamps",
     "kept",
     "due",
+    "runs",
 ];
 
 /// Whether a line asks for something, and changes nothing.
@@ -65,6 +67,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             events(world, number, &run, wanted)
         }
         "due" => listed(schedule::due(world).into_iter()),
+        "runs" => query::answer(world, &mut line),
         "stamps" => stamps(world, world.run_number(&line.word())),
         "kept" => {
             let number = world.run_number(&line.word());

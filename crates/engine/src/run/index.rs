@@ -1,0 +1,103 @@
+//! The indexes follow the runs (W22, design rule 4).
+
+use crate::ids::RunNumber;
+use crate::tables::{
+    AttributeKey, DefinitionRecord, RunRecord, Runs, RunsByAttribute, RunsByCompletion,
+    RunsByStatus, RunsByWorkflow, Table,
+};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+
+/// Brings the indexes in line with the runs that the turn changed: only rows that differ are
+/// written, so a run that goes on costs none.
+pub(crate) fn update_indexes(turn: &mut Turn<'_, '_>) -> Outcome<()> {
+    for change in turn.changes::<Runs>()? {
+        let (before, after) = (change.before.as_deref(), change.after.as_deref());
+        if is_indexed_alike(before, after) {
+            continue;
+        }
+        let old = Rows::of(turn, change.key, before)?;
+        let new = Rows::of(turn, change.key, after)?;
+        replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
+        replace::<RunsByStatus>(turn, &old.status, &new.status);
+        replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
+        replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
+    }
+    Ok(())
+}
+
+fn is_indexed_alike(before: Option<&RunRecord>, after: Option<&RunRecord>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            before.status == after.status && before.attributes == after.attributes
+        }
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+/// A run's rows in the indexes.
+#[derive(Default)]
+struct Rows {
+    workflow: Vec<<RunsByWorkflow as Table>::Key>,
+    status: Vec<<RunsByStatus as Table>::Key>,
+    completion: Vec<<RunsByCompletion as Table>::Key>,
+    attributes: Vec<<RunsByAttribute as Table>::Key>,
+}
+
+impl Rows {
+    fn of(turn: &mut Turn<'_, '_>, number: RunNumber, run: Option<&RunRecord>) -> Outcome<Self> {
+        let Some(run) = run else {
+            return Ok(Self::default());
+        };
+        let definition = pinned(turn, run.definition)?;
+        let namespace = &run.namespace;
+        let completion = run.completed_at_ms;
+        Ok(Self {
+            workflow: vec![(
+                namespace.clone(),
+                definition.definition.name.clone(),
+                number,
+            )],
+            status: vec![(namespace.clone(), run.status, number)],
+            completion: completion
+                .map(|at_ms| (namespace.clone(), at_ms, number))
+                .into_iter()
+                .collect(),
+            attributes: attributes(number, run, &definition),
+        })
+    }
+}
+
+fn attributes(
+    number: RunNumber,
+    run: &RunRecord,
+    definition: &DefinitionRecord,
+) -> Vec<<RunsByAttribute as Table>::Key> {
+    let defined = &definition.definition.search_attributes;
+    let present = run.attributes.iter();
+    present
+        .map(|(position, value)| {
+            let name = defined[usize::from(*position)].name.clone();
+            (
+                run.namespace.clone(),
+                name,
+                AttributeKey::new(value),
+                number,
+            )
+        })
+        .collect()
+}
+
+fn replace<T: Table<Record = (), Key: PartialEq>>(
+    turn: &mut Turn<'_, '_>,
+    old: &[T::Key],
+    new: &[T::Key],
+) {
+    for key in old.iter().filter(|key| !new.contains(key)) {
+        turn.delete::<T>(key);
+    }
+    for key in new.iter().filter(|key| !old.contains(key)) {
+        turn.put::<T>(key, ());
+    }
+}
