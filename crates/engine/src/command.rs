@@ -6,6 +6,7 @@ use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
 use crate::leadership::BeginTerm;
 use crate::plan::{InvalidateCache, ResetPlan};
 use crate::request::{RequestId, SweepRequests};
+use crate::retention::SweepRuns;
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, PlanSchedule};
 use crate::tables::DefinitionNumber;
@@ -88,6 +89,8 @@ pub enum Body {
     PlanSchedule(PlanSchedule),
     /// Fires one firing of a schedule (W40).
     FireSchedule(FireSchedule),
+    /// Forgets runs that were kept for long enough (W4).
+    SweepRuns(SweepRuns),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -176,7 +179,8 @@ impl Body {
             | Self::InvalidateCache(_)
             | Self::ResetPlan(_)
             | Self::PlanSchedule(_)
-            | Self::FireSchedule(_) => Admission::Progress,
+            | Self::FireSchedule(_)
+            | Self::SweepRuns(_) => Admission::Progress,
         }
     }
 
@@ -225,6 +229,7 @@ impl Body {
             | Self::DeregisterWorker(_)
             | Self::BeginTerm(_)
             | Self::SweepRequests(_)
+            | Self::SweepRuns(_)
             | Self::InvalidateCache(_)
             | Self::ResetPlan(_) => Subject::Nothing,
         }

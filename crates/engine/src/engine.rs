@@ -147,5 +147,6 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::ResetPlan(reset) => reset.apply(turn, namespace),
         Body::PlanSchedule(plan) => plan.apply(turn, namespace),
         Body::FireSchedule(fire) => fire.apply(turn, namespace),
+        Body::SweepRuns(sweep) => sweep.apply(turn),
     }
 }

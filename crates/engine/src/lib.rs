@@ -29,6 +29,7 @@ mod quarantine;
 mod rejection;
 mod reply;
 mod request;
+mod retention;
 mod run;
 mod schedule;
 mod task;
@@ -47,6 +48,7 @@ pub use plan::{InvalidateCache, ResetPlan};
 pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
+pub use retention::SweepRuns;
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
 pub use schedule::{FireSchedule, PlanSchedule};
 pub use task::{

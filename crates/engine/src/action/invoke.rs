@@ -1,11 +1,11 @@
 //! Running an action outside any workflow (A2).
 
-use super::open::{ActionInput, Opening, open};
+use super::open::{ActionInput, Opening, Owner, open};
 use crate::ids::{ActionName, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{ActionRunKeys, ActionRunOwner, Actions};
+use crate::tables::{ActionRunKeys, Actions};
 use crate::task;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl InvokeAction {
         let opening = Opening {
             namespace: namespace.clone(),
             name: self.name.clone(),
-            owner: ActionRunOwner::Caller,
+            owner: Owner::Caller,
             input: ActionInput::Own(self.input.clone()),
             priority: self.priority,
             labels: self.labels.clone(),

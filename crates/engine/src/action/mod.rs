@@ -9,4 +9,4 @@ pub use enable::{DeleteAction, SetActionEnabled};
 pub use invoke::InvokeAction;
 pub use register::RegisterAction;
 
-pub(crate) use open::{ActionInput, Opening, PRIORITY_DEFAULT, open};
+pub(crate) use open::{ActionInput, Opening, Owner, PRIORITY_DEFAULT, open};

@@ -2,6 +2,7 @@
 
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
+use crate::run::{ActivationRef, ActiveStep};
 use crate::store::StoreError;
 use crate::tables::{
     ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
@@ -14,14 +15,22 @@ use std::collections::BTreeMap;
 pub(crate) const PRIORITY_DEFAULT: u8 = 10;
 
 /// What a new action run is made of, beside its action's settings.
-pub(crate) struct Opening {
+pub(crate) struct Opening<'r> {
     pub(crate) namespace: Namespace,
     pub(crate) name: ActionName,
-    pub(crate) owner: ActionRunOwner,
+    pub(crate) owner: Owner<'r>,
     pub(crate) input: ActionInput,
     pub(crate) priority: u8,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
+}
+
+/// For whom an action run is made.
+pub(crate) enum Owner<'r> {
+    /// A step of a run, which the caller puts back: the run remembers its last action run.
+    Step(&'r mut ActiveStep),
+    /// A caller (A2).
+    Caller,
 }
 
 /// Where an action run's input is.
@@ -36,7 +45,7 @@ pub(crate) enum ActionInput {
 pub(crate) fn open(
     turn: &mut Turn<'_, '_>,
     action: &ActionRecord,
-    opening: Opening,
+    opening: Opening<'_>,
 ) -> Result<ActionRunNumber, StoreError> {
     let number = ActionRunNumber(turn.next_number(|cluster| &mut cluster.action_runs_count)?);
     let input = match opening.input {
@@ -54,10 +63,19 @@ pub(crate) fn open(
         &(opening.namespace.clone(), opening.name.clone(), number),
         (),
     );
+    let (owner, previous) = match opening.owner {
+        Owner::Step(active) => {
+            let ActivationRef { run, activation } = active.at();
+            let previous = active.run.record.last_action_run.replace(number);
+            (ActionRunOwner::Step { run, activation }, previous)
+        }
+        Owner::Caller => (ActionRunOwner::Caller, None),
+    };
     let record = ActionRunRecord {
         namespace: opening.namespace,
         action: opening.name,
-        owner: opening.owner,
+        owner,
+        previous,
         status: ActionRunStatus::Pending,
         attempt: 1,
         attempts_max: action.max_retries.saturating_add(1),

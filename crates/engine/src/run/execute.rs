@@ -8,7 +8,7 @@ use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::json::Json;
 use crate::plan;
-use crate::tables::{ActionRecord, ActionRunOwner, Actions, ActivationState, EventKind, RunStatus};
+use crate::tables::{ActionRecord, Actions, ActivationState, EventKind, RunStatus};
 use crate::task;
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
@@ -69,8 +69,8 @@ pub(crate) fn open_action(
     active: &mut ActiveStep,
     name: &ActionName,
 ) -> Outcome<Result<ActionRunNumber, Settled>> {
-    let at = active.at();
     let namespace = active.run.record.namespace.clone();
+    let input = action::ActionInput::Stored(active.activation.input);
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
         Err(refusal) => return Ok(Err(refuse(turn, active, refusal))),
@@ -78,11 +78,8 @@ pub(crate) fn open_action(
     let opening = action::Opening {
         namespace,
         name: name.clone(),
-        owner: ActionRunOwner::Step {
-            run: at.run,
-            activation: at.activation,
-        },
-        input: action::ActionInput::Stored(active.activation.input),
+        owner: action::Owner::Step(active),
+        input,
         priority: action::PRIORITY_DEFAULT,
         labels: BTreeMap::new(),
         idempotency_key: None,

@@ -1,9 +1,10 @@
-//! The indexes follow the runs (W22, design rule 4).
+//! The indexes follow the runs (W4, W22, design rule 4).
 
 use crate::ids::RunNumber;
+use crate::limits::RETENTION_MS_DEFAULT;
 use crate::tables::{
-    AttributeKey, DefinitionRecord, RunRecord, Runs, RunsByAttribute, RunsByCompletion,
-    RunsByStatus, RunsByWorkflow, Table,
+    AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, Runs,
+    RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
@@ -22,6 +23,7 @@ pub(crate) fn update_indexes(turn: &mut Turn<'_, '_>) -> Outcome<()> {
         replace::<RunsByStatus>(turn, &old.status, &new.status);
         replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
         replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
+        replace::<Expirations>(turn, &old.expiration, &new.expiration);
     }
     Ok(())
 }
@@ -43,6 +45,7 @@ struct Rows {
     status: Vec<<RunsByStatus as Table>::Key>,
     completion: Vec<<RunsByCompletion as Table>::Key>,
     attributes: Vec<<RunsByAttribute as Table>::Key>,
+    expiration: Vec<Expiration>,
 }
 
 impl Rows {
@@ -65,8 +68,23 @@ impl Rows {
                 .into_iter()
                 .collect(),
             attributes: attributes(number, run, &definition),
+            expiration: expiration(number, run, &definition).into_iter().collect(),
         })
     }
+}
+
+/// When an ended run is forgotten (W4).
+fn expiration(
+    number: RunNumber,
+    run: &RunRecord,
+    definition: &DefinitionRecord,
+) -> Option<Expiration> {
+    let retention_ms = definition.definition.retention_ms;
+    let retention_ms = retention_ms.unwrap_or(RETENTION_MS_DEFAULT);
+    Some(Expiration {
+        due_ms: run.completed_at_ms?.saturating_add(retention_ms),
+        subject: Expiring::Run(number),
+    })
 }
 
 fn attributes(

@@ -74,6 +74,7 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
         activations_count: 0,
         results: BTreeMap::new(),
         attributes: BTreeMap::new(),
+        last_action_run: None,
         input,
         output: None,
         payloads_count: 1,

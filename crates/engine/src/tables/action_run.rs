@@ -25,6 +25,9 @@ pub struct ActionRunRecord {
     pub action: ActionName,
     /// For whom it runs.
     pub owner: ActionRunOwner,
+    /// The action run before it of the same workflow run: the run names its last one, so that all go
+    /// with it and none costs an index row.
+    pub previous: Option<ActionRunNumber>,
     /// Where it stands.
     pub status: ActionRunStatus,
     /// The task's attempt, from 1.

@@ -18,6 +18,7 @@ mod plan_state;
 mod quarantine;
 mod ready;
 mod request;
+mod retention;
 mod run;
 mod run_index;
 mod schedule;
@@ -52,6 +53,7 @@ pub use ready::{
     Ready, ReadyActionRecord, ReadyActions, ReadyLabels, ReadyLabelsRecord, ReadyQueue,
 };
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
+pub use retention::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};
 pub use run::{
     Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
     ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,

@@ -52,6 +52,8 @@ pub struct RunRecord {
     pub results: BTreeMap<StepIndex, StepResult>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
+    /// The last action run of its steps; each names the one before it.
+    pub last_action_run: Option<ActionRunNumber>,
     /// The input.
     pub input: PayloadRef,
     /// The output; set when the run ends with one.

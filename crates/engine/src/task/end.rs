@@ -8,10 +8,12 @@ use super::token::TaskToken;
 use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, OutcomeName};
 use crate::json::Json;
+use crate::limits::RETENTION_MS_DEFAULT;
 use crate::run::{self, Settled, Work, advance};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunStatus, EventKind, Lease, PayloadOwner, PayloadRef, Payloads,
+    ActionRunOwner, ActionRunStatus, EventKind, Expiration, Expirations, Expiring, Lease,
+    PayloadOwner, PayloadRef, Payloads,
 };
 use crate::turn::{Outcome, Turn};
 
@@ -47,6 +49,11 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
     task.put(turn);
     let ActionRunOwner::Step { run, activation } = owner else {
         turn.effect(Effect::ActionRunEnded { action_run });
+        let expiration = Expiration {
+            due_ms: turn.now_ms().saturating_add(RETENTION_MS_DEFAULT),
+            subject: Expiring::ActionRun(action_run),
+        };
+        turn.put::<Expirations>(&expiration, ());
         return Ok(());
     };
     let reason = error.as_ref().map(|error| error.in_words(&outcome));

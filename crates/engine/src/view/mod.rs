@@ -10,6 +10,7 @@ mod page;
 mod plan;
 mod plan_event;
 mod query;
+mod retention;
 mod run;
 mod schedule;
 mod timer;
@@ -26,6 +27,7 @@ pub use obligation::{
 pub use page::Page;
 pub use plan::{BreakerStatus, BreakerView, CacheView, ExecutorView, PlanView, RateView, plan};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs};
+pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
 pub use schedule::{
     DueSchedule, DueSchedules, ScheduleState, ScheduleView, due_schedules, schedule,

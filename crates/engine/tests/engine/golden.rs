@@ -103,5 +103,6 @@ fn position_of(body: &Body) -> usize {
         Body::ResetPlan(_) => 25,
         Body::PlanSchedule(_) => 26,
         Body::FireSchedule(_) => 27,
+        Body::SweepRuns(_) => 28,
     }
 }

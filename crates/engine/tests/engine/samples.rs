@@ -23,7 +23,7 @@ use flotilla_engine::{
     FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
     InvokeAction, NodeId, Offer, PlanSchedule, RegisterAction, RegisterWorker, ReleaseWorker,
     ReportTask, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
-    SweepRequests, TaskToken, TouchTask, VersionChoice,
+    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -286,6 +286,7 @@ fn on_schedules() -> Vec<Body> {
             expected_ms,
             next_ms,
         }),
+        Body::SweepRuns(SweepRuns {}),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod retention;
 mod run_index;
 mod schedule;
 
@@ -41,7 +42,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=42).collect(),
+        (1..=44).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -119,6 +120,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(plan_rows::rows());
     rows.extend(schedule::rows());
     rows.extend(run_index::rows());
+    rows.extend(retention::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
@@ -305,6 +307,7 @@ fn run_record() -> RunRecord {
             ),
             (2, AttributeValue::Timestamp(-1)),
         ]),
+        last_action_run: Some(ActionRunNumber(9)),
         input: payload,
         output: Some(payload),
         payloads_count: 3,
@@ -527,6 +530,7 @@ fn action_run() -> ActionRunRecord {
             run: RunNumber(7),
             activation: 2,
         },
+        previous: Some(ActionRunNumber(8)),
         status: ActionRunStatus::Running,
         attempt: 2,
         attempts_max: 4,

@@ -168,7 +168,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests PlanSchedule FireSchedule ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \

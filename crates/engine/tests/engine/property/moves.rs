@@ -129,6 +129,7 @@ pub(super) enum Intent {
         term: u8,
     },
     Sweep,
+    SweepRuns,
     Schedule {
         pick: u8,
         forward_ms: u64,
@@ -192,7 +193,7 @@ fn offers() -> impl Strategy<Value = OfferPlan> {
 fn intents() -> impl Strategy<Value = Intent> {
     prop_oneof![
         12 => on_runs(),
-        14 => on_tasks(),
+        20 => on_tasks(),
         4 => on_workers(),
         3 => on_registries(),
         10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
@@ -271,15 +272,16 @@ fn on_registries() -> impl Strategy<Value = Intent> {
         }),
         1 => (0..3_u8, 0..3_u32)
             .prop_map(|(action, retries)| Intent::Register { action, retries }),
-        1 => (0..4_u8, any::<bool>())
+        1 => (0..4_u8, prop::bool::weighted(0.7))
             .prop_map(|(action, is_enabled)| Intent::EnableAction { action, is_enabled }),
-        1 => (0..8_u8, any::<bool>())
+        1 => (0..8_u8, prop::bool::weighted(0.7))
             .prop_map(|(workflow, is_enabled)| Intent::EnableWorkflow { workflow, is_enabled }),
         1 => (0..3_u8, any::<bool>())
             .prop_map(|(version, is_other)| Intent::Create { version, is_other }),
         1 => (1..4_u8).prop_map(|action| Intent::DeleteAction { action }),
         1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
         1 => Just(Intent::Sweep),
+        4 => Just(Intent::SweepRuns),
         1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
     ]
 }

@@ -20,7 +20,7 @@ use flotilla_engine::{
     Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
     InvalidateCache, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker,
     ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp,
-    StartRun, SweepRequests, TaskToken, TouchTask, VersionChoice,
+    StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -42,12 +42,12 @@ const EXECUTORS: [&str; 3] = ["one", "two", "nobody"];
 const CODES: [&str; 3] = ["busy", "fraud", "timeout"];
 
 const DEFINITIONS: [&str; 9] = [
-    "define work 1\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
+    "define work 1 retention=400\n attribute n number $.input.n\n start: run @a retry(2 constant 100) \
      poll(1 constant 50 initial=20) -> success=ask failure=flo.Failed pending=ask\n \
      ask: wait go timeout=500 -> success=nest timeout=nest\n \
      nest: run @workflow/leaf:1 input={\"n\":\"$.input.n\",\"got\":\"$.steps.ask.output\"} \
      -> success=flo.Completed failure=flo.Failed",
-    "define leaf 1 output={\"n\":\"$.input.n\"}\n \
+    "define leaf 1 retention=100 output={\"n\":\"$.input.n\"}\n \
      start: run @b retry(2 constant 0) poll(1 constant 10) \
      -> success=flo.Completed failure=flo.Failed",
     "define checked 1 schema={}\n start: run @c -> success=flo.Completed target_disabled=wait\n \
@@ -57,7 +57,7 @@ const DEFINITIONS: [&str; 9] = [
      again: run @workflow/leaf -> success=flo.Completed failure=flo.Completed",
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
     "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
-    "define planned 1\n plan pay health-weighted health(5000 900000 2) \
+    "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
      cache(150 {input.n} on=refunded) errors(fatal=fraud)\n \
      executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
      executor pay two @b breaker(1 60 2) rate(second=2)\n \
@@ -68,7 +68,7 @@ const DEFINITIONS: [&str; 9] = [
      executor pay two @c breaker(1 50 1) async(300)\n \
      executor pay three @b rate(minute=2)\n \
      start: run @plan/pay -> success=flo.Completed exhausted=flo.Failed",
-    "define timed 1\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
+    "define timed 1 retention=200\n schedule every 100 max=2\n start: run @a -> success=flo.Completed",
 ];
 
 pub(super) struct Player {
@@ -190,6 +190,7 @@ impl Player {
                 term: u64::from(*term),
             }),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
+            Intent::SweepRuns => Body::SweepRuns(SweepRuns {}),
             Intent::Schedule {
                 pick,
                 forward_ms,

@@ -15,8 +15,8 @@ use flotilla_engine::{
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
-    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, TaskToken, TouchTask,
-    VersionChoice,
+    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
+    TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -242,6 +242,7 @@ fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
             term: line.next_number(),
         }),
         "sweep" => Body::SweepRequests(SweepRequests {}),
+        "sweep-runs" => Body::SweepRuns(SweepRuns {}),
         _ => return None,
     })
 }

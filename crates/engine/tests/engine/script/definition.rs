@@ -37,7 +37,7 @@ pub(crate) fn define(text: &str) -> Definition {
             .option("belongs-to")
             .map(|name| Namespace::new(name).expect("a namespace")),
         idempotency: idempotency(head.option("idempotency").as_deref()),
-        retention_ms: None,
+        retention_ms: head.number("retention"),
         input_schema: head.option("schema"),
         output: head.option("output").map(|text| names.template(&text)),
         terminals: names.terminals(&body),

@@ -11,12 +11,14 @@ use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::tables::{
-    ActionRuns, Actions, AttributeValue, Cluster, Definitions, History, Quarantine, Ready,
-    Requests, Runs, TimerKey, WorkerActivities, Workers, Workflows,
+    ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
+    History, IdempotencyKeys, Payloads, Quarantine, Ready, Requests, RunNames, RunRemains, Runs,
+    SignalIds, TimerKey, WorkerActivities, Workers, Workflows,
 };
+use flotilla_engine::view;
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 10] = [
+const QUESTIONS: [&str; 12] = [
     "show",
     "timers",
     "ready",
@@ -27,6 +29,8 @@ const QUESTIONS: [&str; 10] = [
     "kept",
     "due",
     "runs",
+    "expired",
+    "rows",
 ];
 
 /// Whether a line asks for something, and changes nothing.
@@ -68,6 +72,12 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         }
         "due" => listed(schedule::due(world).into_iter()),
         "runs" => query::answer(world, &mut line),
+        "expired" => {
+            let expired = view::expired(&world.store, world.now_ms()).expect("memory");
+            let is_due = if expired.is_due { "due" } else { "nothing due" };
+            format!("{is_due}{}\n", option(", first at ", &expired.next_due_ms))
+        }
+        "rows" => rows(world),
         "stamps" => stamps(world, world.run_number(&line.word())),
         "kept" => {
             let number = world.run_number(&line.word());
@@ -121,6 +131,27 @@ fn show(world: &World, line: &mut Line) -> String {
             None => show_run(world, world.run_number(id)),
         },
     }
+}
+
+/// How many rows each table has that holds what is swept.
+fn rows(world: &World) -> String {
+    let counts = [
+        ("runs", world.rows::<Runs>().len()),
+        ("names", world.rows::<RunNames>().len()),
+        ("keys", world.rows::<IdempotencyKeys>().len()),
+        ("history", world.rows::<History>().len()),
+        ("payloads", world.rows::<Payloads>().len()),
+        ("signal ids", world.rows::<SignalIds>().len()),
+        ("action runs", world.rows::<ActionRuns>().len()),
+        ("by action", world.rows::<ActionRunsByAction>().len()),
+        ("action run keys", world.rows::<ActionRunKeys>().len()),
+        ("remains", world.rows::<RunRemains>().len()),
+    ];
+    let counts = counts.iter().filter(|(_, count)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    format!("[{}]\n", counts.join(", "))
 }
 
 /// Where each record of a run's history comes from.

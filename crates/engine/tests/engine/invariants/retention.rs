@@ -1,0 +1,134 @@
+//! What ended is kept until its time is over, and leaves nothing behind (W4).
+
+use super::{read, rows};
+use flotilla_engine::ids::{ActionRunNumber, RunNumber};
+use flotilla_engine::limits::RETENTION_MS_DEFAULT;
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Definitions,
+    Expiration, Expirations, Expiring, History, PayloadOwner, PayloadRef, Payloads, Quarantine,
+    QuarantinedKind, RunRemains, Runs, SignalIds,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Panics unless everything that ended expires, and every row belongs to something.
+pub(super) fn check(store: &MemoryStore) {
+    let action_runs: BTreeMap<_, _> = rows::<ActionRuns>(store, &()).into_iter().collect();
+    check_expirations(store, &action_runs);
+    check_chains(store, &action_runs);
+    check_owners(store, &action_runs);
+}
+
+/// Whether the payload's run is forgotten, so that only a sweep still finds it.
+pub(super) fn is_forgotten(store: &MemoryStore, payload: PayloadRef) -> bool {
+    match payload.owner {
+        PayloadOwner::Run(run) => read::<RunRemains>(store, &run).is_some(),
+        PayloadOwner::ActionRun(_) => false,
+    }
+}
+
+fn check_expirations(
+    store: &MemoryStore,
+    action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>,
+) {
+    let mut expected = BTreeSet::new();
+    for (number, run) in rows::<Runs>(store, &()) {
+        let definition = read::<Definitions>(store, &run.definition).expect("a run is pinned");
+        let retention_ms = definition.definition.retention_ms;
+        let due_ms = run.completed_at_ms;
+        expected.extend(due_ms.map(|ended_ms| Expiration {
+            due_ms: ended_ms + retention_ms.unwrap_or(RETENTION_MS_DEFAULT),
+            subject: Expiring::Run(number),
+        }));
+    }
+    for (number, record) in action_runs {
+        let is_own = record.owner == ActionRunOwner::Caller;
+        let due_ms = record.completed_at_ms.filter(|_| is_own);
+        expected.extend(due_ms.map(|ended_ms| Expiration {
+            due_ms: ended_ms + RETENTION_MS_DEFAULT,
+            subject: Expiring::ActionRun(*number),
+        }));
+    }
+    let found: BTreeSet<Expiration> = rows::<Expirations>(store, &())
+        .into_iter()
+        .map(|(expiration, ())| expiration)
+        .collect();
+    // What a bug has set aside is kept.
+    let is_set_aside = |expiration: &&Expiration| {
+        let quarantined = match expiration.subject {
+            Expiring::Run(number) => (QuarantinedKind::Run, number.0),
+            Expiring::ActionRun(number) => (QuarantinedKind::ActionRun, number.0),
+        };
+        read::<Quarantine>(store, &quarantined).is_some()
+    };
+    assert!(found.is_subset(&expected), "what expires has ended");
+    let missing: Vec<_> = expected.difference(&found).collect();
+    assert!(
+        missing.iter().all(is_set_aside),
+        "{missing:?} do not expire"
+    );
+}
+
+/// Every action run of a step is found from its run, or from what is left of it.
+fn check_chains(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>) {
+    let runs = rows::<Runs>(store, &()).into_iter();
+    let mut heads: Vec<(RunNumber, Option<ActionRunNumber>)> = runs
+        .map(|(number, run)| (number, run.last_action_run))
+        .collect();
+    let remains = rows::<RunRemains>(store, &()).into_iter();
+    heads.extend(remains.map(|(number, remains)| (number, remains.last_action_run)));
+    let mut found = BTreeSet::new();
+    for (run, mut next) in heads {
+        while let Some(number) = next {
+            let record = &action_runs[&number];
+            let is_own = matches!(record.owner, ActionRunOwner::Step { run: of, .. } if of == run);
+            assert!(is_own, "{number} is not of run {}", run.0);
+            assert!(found.insert(number), "{number} is found twice");
+            next = record.previous;
+        }
+    }
+    let of_steps = action_runs
+        .iter()
+        .filter(|(_, record)| record.owner != ActionRunOwner::Caller);
+    assert!(
+        of_steps.map(|(number, _)| number).eq(&found),
+        "a run has lost an action run"
+    );
+}
+
+/// No row outlives what it belongs to.
+fn check_owners(store: &MemoryStore, action_runs: &BTreeMap<ActionRunNumber, ActionRunRecord>) {
+    let runs = rows::<Runs>(store, &()).into_iter();
+    let mut known: BTreeSet<RunNumber> = runs.map(|(number, _)| number).collect();
+    known.extend(
+        rows::<RunRemains>(store, &())
+            .into_iter()
+            .map(|(number, _)| number),
+    );
+    for ((run, _), _) in rows::<History>(store, &()) {
+        assert!(known.contains(&run), "history of run {}", run.0);
+    }
+    for ((run, id), _) in rows::<SignalIds>(store, &()) {
+        assert!(known.contains(&run), "signal {id} of run {}", run.0);
+    }
+    for (payload, _) in rows::<Payloads>(store, &()) {
+        let is_known = match payload.owner {
+            PayloadOwner::Run(run) => known.contains(&run),
+            PayloadOwner::ActionRun(number) => action_runs.contains_key(&number),
+        };
+        assert!(is_known, "{payload:?} belongs to nothing");
+    }
+    let by_action = rows::<ActionRunsByAction>(store, &()).into_iter();
+    let by_action: BTreeSet<_> = by_action.map(|((_, _, number), ())| number).collect();
+    assert!(
+        by_action.iter().eq(action_runs.keys()),
+        "action runs by action"
+    );
+    for ((_, _, key), number) in rows::<ActionRunKeys>(store, &()) {
+        let record = action_runs.get(&number);
+        assert_eq!(
+            record.and_then(|record| record.idempotency_key.as_ref()),
+            Some(&key)
+        );
+    }
+}

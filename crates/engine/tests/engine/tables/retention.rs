@@ -1,0 +1,31 @@
+//! Rows of what is kept until its time is over.
+
+use super::{Row, row, sorted};
+use flotilla_engine::ids::{ActionRunNumber, RunNumber};
+use flotilla_engine::tables::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};
+
+pub(super) fn rows() -> Vec<Row> {
+    let expiration = Expiration {
+        due_ms: 5_000,
+        subject: Expiring::ActionRun(ActionRunNumber(9)),
+    };
+    let remains = RunRemainsRecord {
+        payloads_count: 3,
+        last_action_run: Some(ActionRunNumber(9)),
+    };
+    vec![
+        row::<Expirations>(expiration, ()),
+        row::<RunRemains>(RunNumber(7), remains),
+    ]
+}
+
+#[test]
+fn what_expires_first_sorts_first() {
+    let expiration = |due_ms, subject| Expiration { due_ms, subject };
+    sorted::<Expirations>(&[
+        expiration(255, Expiring::ActionRun(ActionRunNumber(9))),
+        expiration(256, Expiring::Run(RunNumber(8))),
+        expiration(256, Expiring::Run(RunNumber(9))),
+        expiration(256, Expiring::ActionRun(ActionRunNumber(1))),
+    ]);
+}
