@@ -2,6 +2,7 @@
 
 use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 use crate::codec::{self, DecodeError};
+use crate::dead_letter::{PurgeDeadLetters, RequeueDeadLetters};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
 use crate::leadership::BeginTerm;
 use crate::plan::{InvalidateCache, ResetPlan};
@@ -91,6 +92,10 @@ pub enum Body {
     FireSchedule(FireSchedule),
     /// Forgets runs that were kept for long enough (W4).
     SweepRuns(SweepRuns),
+    /// Runs dead letters again (A6).
+    RequeueDeadLetters(RequeueDeadLetters),
+    /// Throws dead letters away (A6).
+    PurgeDeadLetters(PurgeDeadLetters),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -155,7 +160,8 @@ impl Body {
             Self::CreateDefinition(_)
             | Self::StartRun(_)
             | Self::RegisterAction(_)
-            | Self::InvokeAction(_) => Admission::Intake,
+            | Self::InvokeAction(_)
+            | Self::RequeueDeadLetters(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -180,7 +186,8 @@ impl Body {
             | Self::ResetPlan(_)
             | Self::PlanSchedule(_)
             | Self::FireSchedule(_)
-            | Self::SweepRuns(_) => Admission::Progress,
+            | Self::SweepRuns(_)
+            | Self::PurgeDeadLetters(_) => Admission::Progress,
         }
     }
 
@@ -230,6 +237,8 @@ impl Body {
             | Self::BeginTerm(_)
             | Self::SweepRequests(_)
             | Self::SweepRuns(_)
+            | Self::RequeueDeadLetters(_)
+            | Self::PurgeDeadLetters(_)
             | Self::InvalidateCache(_)
             | Self::ResetPlan(_) => Subject::Nothing,
         }

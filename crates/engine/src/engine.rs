@@ -148,5 +148,7 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::PlanSchedule(plan) => plan.apply(turn, namespace),
         Body::FireSchedule(fire) => fire.apply(turn, namespace),
         Body::SweepRuns(sweep) => sweep.apply(turn),
+        Body::RequeueDeadLetters(requeue) => requeue.apply(turn, namespace),
+        Body::PurgeDeadLetters(purge) => purge.apply(turn, namespace),
     }
 }

@@ -16,6 +16,7 @@ pub mod view;
 mod action;
 mod cache;
 mod command;
+mod dead_letter;
 mod decimal;
 mod effect;
 mod engine;
@@ -40,6 +41,7 @@ mod workflow;
 
 pub use action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, Subject};
+pub use dead_letter::{LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};

@@ -97,6 +97,10 @@ pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
 /// Rows that one page of runs looks at, at most: a rare match then takes more pages, and holds no node
 /// up (W22).
 pub const RUN_QUERY_ROWS_MAX: usize = 10_000;
+/// Dead letters of one action (A6).
+pub const DEAD_LETTERS_MAX: u64 = 10_000;
+/// Dead letters that one command runs again, at most.
+pub const REQUEUE_LETTERS_MAX: usize = 100;
 /// Finished runs are kept this long by default (W4). In milliseconds.
 pub const RETENTION_MS_DEFAULT: u64 = 7 * 24 * 3_600_000;
 

@@ -160,6 +160,9 @@ pub enum Rejection {
     /// A key of the form that the engine shows for starts of its own (W20).
     #[error("expected an idempotency key that does not begin with \"flo:\", but it is \"{0}\"")]
     IdempotencyKeyReserved(IdempotencyKey),
+    /// No such dead letter (A6): it was requeued, purged or dropped.
+    #[error("expected a dead letter \"{0}\" of this action, but there is none")]
+    DeadLetterNotFound(ActionRunNumber),
     /// The request id was used with other content (design rule 9).
     #[error("expected a new request id, but this one came before with other content")]
     RequestIdReused,
@@ -241,6 +244,7 @@ impl Rejection {
             Self::FiringNotDue => "firing_not_due",
             Self::FiringOutOfOrder => "firing_out_of_order",
             Self::IdempotencyKeyReserved(_) => "idempotency_key_reserved",
+            Self::DeadLetterNotFound(_) => "dead_letter_not_found",
             Self::RequestIdReused => "request_id_reused",
             Self::TooLarge { .. } => "too_large",
             Self::Internal(_) => "internal",
@@ -259,6 +263,7 @@ impl Rejection {
             | Self::ActionRunNotFound(_)
             | Self::PlanNotFound { .. }
             | Self::ExecutorNotFound { .. }
+            | Self::DeadLetterNotFound(_)
             | Self::WorkerNotFound(_) => RejectionKind::NotFound,
             Self::WorkflowDisabled(_)
             | Self::FeatureUnsupported { .. }
@@ -318,6 +323,7 @@ impl Rejection {
             Self::ActionNotFound(_) => Some("register it with `flo action register NAME`"),
             Self::ActionDisabled(_) => Some("enable it with `flo action enable NAME`"),
             Self::ActionRunNotFound(_) => Some("`flo action runs NAME` lists them"),
+            Self::DeadLetterNotFound(_) => Some("`flo action dlq list NAME` lists them"),
             Self::LeaseLost(_) => {
                 Some("touch the lease in time, or register a longer --timeout-ms")
             }

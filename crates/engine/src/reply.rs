@@ -85,4 +85,18 @@ pub enum Reply {
         /// The run; `None` when `max_concurrent` open ones stood in its way (W40).
         run_id: Option<RunId>,
     },
+    /// [`crate::command::Body::RequeueDeadLetters`]
+    DeadLettersRequeued {
+        /// The new action runs, in the order of the letters.
+        action_runs: Vec<ActionRunNumber>,
+        /// Whether some of the chosen letters are left: send another command.
+        has_more: bool,
+    },
+    /// [`crate::command::Body::PurgeDeadLetters`]
+    DeadLettersPurged {
+        /// How many.
+        count: u32,
+        /// Whether some of the chosen letters are left: send another command.
+        has_more: bool,
+    },
 }

@@ -6,6 +6,7 @@
 mod action;
 mod action_run;
 mod cluster;
+mod dead_letter;
 mod definition;
 mod history;
 mod key;
@@ -33,6 +34,9 @@ pub use action_run::{
     ActionRunsByAction, AwaitedReport, Lease, TaskError,
 };
 pub use cluster::{Cluster, ClusterRecord};
+pub use dead_letter::{
+    DeadLetterInputs, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord, DeadLetters,
+};
 pub use definition::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions,

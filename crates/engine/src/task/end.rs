@@ -5,6 +5,7 @@ use super::loaded::{Loaded, load};
 use super::queue;
 use super::report::drop_report;
 use super::token::TaskToken;
+use crate::dead_letter;
 use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, OutcomeName};
 use crate::json::Json;
@@ -29,8 +30,23 @@ pub(super) struct Ending {
     pub(super) is_retryable: bool,
 }
 
+impl Ending {
+    /// Whether the action run goes to the dead-letter queue: no attempt of it is left, and the worker
+    /// did not say that another would be pointless (A5).
+    fn is_dead_letter(&self) -> bool {
+        match self.status {
+            ActionRunStatus::Failed | ActionRunStatus::TimedOut => self.is_retryable,
+            ActionRunStatus::Pending
+            | ActionRunStatus::Running
+            | ActionRunStatus::Completed
+            | ActionRunStatus::Cancelled => false,
+        }
+    }
+}
+
 /// Ends the action run, and lets its workflow run go on.
 pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> Outcome<()> {
+    let is_dead_letter = ending.is_dead_letter();
     let output = ending.output.or_else(|| {
         let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
@@ -46,6 +62,9 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
     task.record.completed_at_ms = Some(turn.now_ms());
     let (action_run, owner) = (task.number, task.record.owner);
     let error = task.record.error.clone();
+    if is_dead_letter {
+        dead_letter::bury(turn, action_run, &task.record)?;
+    }
     task.put(turn);
     let ActionRunOwner::Step { run, activation } = owner else {
         turn.effect(Effect::ActionRunEnded { action_run });

@@ -3,6 +3,7 @@
 //! Nothing here runs inside `apply`, so it may be as slow as a read is; every list is bounded.
 
 mod action;
+mod dead_letter;
 mod event;
 mod history;
 mod obligation;
@@ -18,6 +19,7 @@ mod worker;
 mod workflow;
 
 pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
+pub use dead_letter::{DeadLetterView, dead_letter, dead_letter_queue, dead_letters};
 pub use event::{EventView, describe};
 pub use history::{HistoryPage, history};
 pub use obligation::{

@@ -104,5 +104,7 @@ fn position_of(body: &Body) -> usize {
         Body::PlanSchedule(_) => 26,
         Body::FireSchedule(_) => 27,
         Body::SweepRuns(_) => 28,
+        Body::RequeueDeadLetters(_) => 29,
+        Body::PurgeDeadLetters(_) => 30,
     }
 }

@@ -1,5 +1,6 @@
 //! What the tables must agree on after every entry.
 
+mod dead_letters;
 mod retention;
 mod run_indexes;
 mod schedules;
@@ -44,6 +45,7 @@ pub(crate) fn check(store: &MemoryStore) {
     schedules::check(store);
     run_indexes::check(store);
     retention::check(store);
+    dead_letters::check(store);
 }
 
 struct State<'a> {

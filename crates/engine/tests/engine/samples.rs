@@ -21,9 +21,10 @@ use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
     FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
-    InvokeAction, NodeId, Offer, PlanSchedule, RegisterAction, RegisterWorker, ReleaseWorker,
-    ReportTask, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun,
-    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice,
+    InvokeAction, LetterChoice, NodeId, Offer, PlanSchedule, PurgeDeadLetters, RegisterAction,
+    RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
+    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -287,6 +288,14 @@ fn on_schedules() -> Vec<Body> {
             next_ms,
         }),
         Body::SweepRuns(SweepRuns {}),
+        Body::RequeueDeadLetters(RequeueDeadLetters {
+            action: action(),
+            letters: LetterChoice::UpTo(ActionRunNumber(9)),
+        }),
+        Body::PurgeDeadLetters(PurgeDeadLetters {
+            action: action(),
+            letters: LetterChoice::One(ActionRunNumber(9)),
+        }),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod dead_letter;
 mod retention;
 mod run_index;
 mod schedule;
@@ -42,7 +43,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=44).collect(),
+        (1..=47).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -121,6 +122,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(schedule::rows());
     rows.extend(run_index::rows());
     rows.extend(retention::rows());
+    rows.extend(dead_letter::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
@@ -299,14 +301,7 @@ fn run_record() -> RunRecord {
         active: active.collect(),
         activations_count: 7,
         results: BTreeMap::from([(StepIndex(0), result)]),
-        attributes: BTreeMap::from([
-            (0, AttributeValue::String("c".to_owned())),
-            (
-                1,
-                AttributeValue::Number(Json::from_checked("1.50".to_owned())),
-            ),
-            (2, AttributeValue::Timestamp(-1)),
-        ]),
+        attributes: attributes(),
         last_action_run: Some(ActionRunNumber(9)),
         input: payload,
         output: Some(payload),
@@ -337,6 +332,15 @@ fn states() -> Vec<ActivationState> {
         ActivationState::Poll { due_ms: 7_000 },
         ActivationState::Plan(plan_rows::state()),
     ]
+}
+
+fn attributes() -> BTreeMap<u16, AttributeValue> {
+    let number = Json::from_checked("1.50".to_owned());
+    BTreeMap::from([
+        (0, AttributeValue::String("c".to_owned())),
+        (1, AttributeValue::Number(number)),
+        (2, AttributeValue::Timestamp(-1)),
+    ])
 }
 
 fn history() -> HistoryRecord {

@@ -77,6 +77,14 @@ fn replies() -> Vec<Reply> {
         Reply::WorkerHeard { is_draining: true },
         Reply::TaskAccepted { deadline_ms: 5_000 },
         Reply::CacheInvalidated { plans_count: 2 },
+        Reply::DeadLettersRequeued {
+            action_runs: vec![ActionRunNumber(9)],
+            has_more: true,
+        },
+        Reply::DeadLettersPurged {
+            count: 3,
+            has_more: false,
+        },
         Reply::ScheduleFired {
             run_id: Some(samples::run_id()),
         },
@@ -136,6 +144,7 @@ fn rejections() -> Vec<Rejection> {
             plan: samples::name("payment"),
             executor: samples::name("stripe"),
         },
+        Rejection::DeadLetterNotFound(action_run),
         Rejection::OutcomeReserved(text()),
         Rejection::WorkerNotFound(samples::worker()),
         Rejection::WorkerReplaced(samples::worker()),

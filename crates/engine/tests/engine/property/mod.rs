@@ -1,5 +1,6 @@
 //! Properties over random histories.
 
+mod dead_letters;
 mod moves;
 mod plan_moves;
 mod player;
@@ -168,7 +169,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \

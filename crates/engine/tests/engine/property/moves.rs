@@ -130,6 +130,14 @@ pub(super) enum Intent {
     },
     Sweep,
     SweepRuns,
+    Requeue {
+        action: u8,
+        letter: Option<u8>,
+    },
+    Purge {
+        action: u8,
+        letter: Option<u8>,
+    },
     Schedule {
         pick: u8,
         forward_ms: u64,
@@ -282,6 +290,10 @@ fn on_registries() -> impl Strategy<Value = Intent> {
         1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
         1 => Just(Intent::Sweep),
         4 => Just(Intent::SweepRuns),
+        2 => (0..4_u8, prop::option::of(any::<u8>()))
+            .prop_map(|(action, letter)| Intent::Requeue { action, letter }),
+        1 => (0..4_u8, prop::option::of(any::<u8>()))
+            .prop_map(|(action, letter)| Intent::Purge { action, letter }),
         1 => (0..10_u8, 0..5_000_u64).prop_map(|(run, due_ms)| Intent::FireGone { run, due_ms }),
     ]
 }

@@ -1,7 +1,7 @@
 //! A replica that plays random moves: what they mean depends on the state that they meet.
 
 use super::moves::{Intent, Move, OfferPlan};
-use super::schedule;
+use super::{dead_letters, schedule};
 use crate::invariants::rows;
 use crate::script::define;
 use flotilla_engine::ids::{
@@ -18,9 +18,10 @@ use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask,
     CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, Effect,
     Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker,
-    ReportTask, RequestId, ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp,
-    StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice,
+    InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker,
+    ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters, ResetPlan, SetActionEnabled,
+    SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
+    VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ pub(super) struct Player {
     pub(super) store: MemoryStore,
     pub(super) raft_index: u64,
     now_ms: u64,
-    tokens: Vec<TaskToken>,
+    pub(super) tokens: Vec<TaskToken>,
 }
 
 impl Player {
@@ -191,6 +192,14 @@ impl Player {
             }),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
             Intent::SweepRuns => Body::SweepRuns(SweepRuns {}),
+            Intent::Requeue { action, letter } => Body::RequeueDeadLetters(RequeueDeadLetters {
+                action: action_name(*action),
+                letters: dead_letters::choice(&self.store, *letter),
+            }),
+            Intent::Purge { action, letter } => Body::PurgeDeadLetters(PurgeDeadLetters {
+                action: action_name(*action),
+                letters: dead_letters::choice(&self.store, *letter),
+            }),
             Intent::Schedule {
                 pick,
                 forward_ms,

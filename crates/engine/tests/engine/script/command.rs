@@ -1,7 +1,7 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{define, schedule, world::World};
+use super::{dead_letter, define, schedule, world::World};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
     PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
@@ -38,7 +38,8 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
                 .or_else(|| on_tasks(world, verb, &mut line))
                 .or_else(|| on_workers(verb, &mut line))
                 .or_else(|| on_plans(verb, &mut line))
-                .or_else(|| schedule::command(world, verb, &mut line));
+                .or_else(|| schedule::command(world, verb, &mut line))
+                .or_else(|| dead_letter::command(verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
             line.end();
             vec![body]

@@ -6,6 +6,7 @@
 //! and an engine without caches must have done the same.
 
 mod command;
+mod dead_letter;
 mod definition;
 mod event;
 mod line;

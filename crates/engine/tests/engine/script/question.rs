@@ -1,5 +1,6 @@
 //! Questions: what the tables say now.
 
+use super::dead_letter;
 use super::event::events;
 use super::line::Line;
 use super::plan_question;
@@ -18,7 +19,7 @@ use flotilla_engine::tables::{
 use flotilla_engine::view;
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 13] = [
     "show",
     "timers",
     "ready",
@@ -31,6 +32,7 @@ const QUESTIONS: [&str; 12] = [
     "runs",
     "expired",
     "rows",
+    "letters",
 ];
 
 /// Whether a line asks for something, and changes nothing.
@@ -78,6 +80,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             format!("{is_due}{}\n", option(", first at ", &expired.next_due_ms))
         }
         "rows" => rows(world),
+        "letters" => dead_letter::list(world, &mut line),
         "stamps" => stamps(world, world.run_number(&line.word())),
         "kept" => {
             let number = world.run_number(&line.word());

@@ -71,6 +71,18 @@ fn reply_in_words(reply: &Reply) -> String {
             let left = or(*is_fitting_left, ", more would fit", "");
             format!("assigned {count} to {offers_count} offers{left}")
         }
+        Reply::DeadLettersRequeued {
+            action_runs,
+            has_more,
+        } => {
+            let numbers: Vec<String> = action_runs.iter().map(ToString::to_string).collect();
+            let more = or(*has_more, ", and more are left", "");
+            format!("requeued [{}]{more}", numbers.join(" "))
+        }
+        Reply::DeadLettersPurged { count, has_more } => {
+            let more = or(*has_more, ", and more are left", "");
+            format!("purged {count}{more}")
+        }
         Reply::ScheduleFired { run_id } => run_id
             .as_ref()
             .map_or_else(|| "skipped".to_owned(), |run_id| format!("fired {run_id}")),

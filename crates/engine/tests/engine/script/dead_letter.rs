@@ -1,0 +1,62 @@
+//! Dead letters in words.
+
+use super::line::Line;
+use super::show::option;
+use super::world::World;
+use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
+use flotilla_engine::view;
+use flotilla_engine::{Body, LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
+
+/// `requeue ACTION arun-1`, `purge ACTION up-to arun-9`
+pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
+    if !matches!(verb, "requeue" | "purge") {
+        return None;
+    }
+    let is_many = line.flag("up-to");
+    let action = ActionName::new(line.word()).expect("an action name");
+    let number = ActionRunNumber::from_id(&line.word()).expect("an action run");
+    let letters = if is_many {
+        LetterChoice::UpTo(number)
+    } else {
+        LetterChoice::One(number)
+    };
+    Some(match verb {
+        "requeue" => Body::RequeueDeadLetters(RequeueDeadLetters { action, letters }),
+        _ => Body::PurgeDeadLetters(PurgeDeadLetters { action, letters }),
+    })
+}
+
+/// The letters of an action, newest first, with their inputs.
+pub(super) fn list(world: &World, line: &mut Line) -> String {
+    let namespace = Namespace::default_namespace();
+    let action = ActionName::new(line.word()).expect("an action name");
+    let counts = view::dead_letter_queue(&world.store, &namespace, &action).expect("memory");
+    let page = view::dead_letters(&world.store, &namespace, &action, (None, 100));
+    let mut out = format!(
+        "{} letters, {} dropped\n",
+        counts.letters_count, counts.dropped_count
+    );
+    for letter in page.expect("memory").items {
+        let queue = (&namespace, &action);
+        let found = view::dead_letter(&world.store, queue, letter.action_run).expect("memory");
+        let (view, input) = found.expect("a listed letter is there");
+        let record = view.record;
+        let error = record
+            .error
+            .map(|error| format!("{}: {}", error.code, error.message));
+        let step = record
+            .step
+            .map(|(run, step)| format!("{run}{}", option(" ", &step)));
+        out.push_str(&format!(
+            "  {} {} after {} attempts at {}{}{} input={}\n",
+            view.action_run,
+            record.status.name(),
+            record.attempts,
+            record.died_at_ms,
+            option(" of ", &step),
+            option(" ", &error),
+            input.as_str()
+        ));
+    }
+    out
+}
