@@ -66,7 +66,7 @@ impl Firings {
     }
 
     /// The last firing from `from_ms` up to and including `until_ms`.
-    fn last(&self, (from_ms, until_ms): (u64, u64)) -> Option<u64> {
+    fn last(&self, from_ms: u64, until_ms: u64) -> Option<u64> {
         if let Rule::Interval {
             origin_ms,
             every_ms,
@@ -116,7 +116,7 @@ pub fn command(due: &DueSchedule, now_ms: u64) -> Result<Option<Body>, CronInval
         return Ok(None);
     };
     let firings = Firings::new(&due.schedule, due.created_at_ms)?;
-    let next = next_firing(&firings, due, (expected_ms, now_ms));
+    let next = next_firing(&firings, due, expected_ms, now_ms);
     let is_planned = matches!(due.next, NextFiring::At { .. });
     Ok(Some(if is_planned && next == Some(expected_ms) {
         Body::FireSchedule(FireSchedule {
@@ -136,11 +136,7 @@ pub fn command(due: &DueSchedule, now_ms: u64) -> Result<Option<Body>, CronInval
 }
 
 /// The first firing from `expected_ms` on that is not missed.
-fn next_firing(
-    firings: &Firings,
-    due: &DueSchedule,
-    (expected_ms, now_ms): (u64, u64),
-) -> Option<u64> {
+fn next_firing(firings: &Firings, due: &DueSchedule, expected_ms: u64, now_ms: u64) -> Option<u64> {
     let reaching_back = |window_ms: u64| expected_ms.max(now_ms.saturating_sub(window_ms));
     let made_up_from_ms = match due.schedule.catchup_window_ms {
         0 => expected_ms.max(now_ms),
@@ -150,6 +146,6 @@ fn next_firing(
     if next.is_some_and(|next| next <= now_ms) {
         return next;
     }
-    let late = (reaching_back(FIRING_LATENESS_MS_MAX), now_ms);
-    firings.last(late).or(next)
+    let late_from_ms = reaching_back(FIRING_LATENESS_MS_MAX);
+    firings.last(late_from_ms, now_ms).or(next)
 }

@@ -28,7 +28,8 @@ pub(super) type Queue = (Namespace, ActionName);
 pub(super) fn choose(
     turn: &mut Turn<'_, '_>,
     queue: &Queue,
-    (choice, count_max): (LetterChoice, usize),
+    choice: LetterChoice,
+    count_max: usize,
 ) -> Outcome<(Vec<ActionRunNumber>, bool)> {
     let last = match choice {
         LetterChoice::One(number) => {

@@ -22,7 +22,7 @@ const LETTERS_MAX: usize = SWEEP_ROWS_MAX / 2;
 impl PurgeDeadLetters {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let queue = (namespace.clone(), self.action.clone());
-        let (numbers, has_more) = choose(turn, &queue, (self.letters, LETTERS_MAX))?;
+        let (numbers, has_more) = choose(turn, &queue, self.letters, LETTERS_MAX)?;
         remove(turn, &queue, &numbers)?;
         Ok(Reply::DeadLettersPurged {
             count: u32::try_from(numbers.len()).expect("a purge is bounded"),

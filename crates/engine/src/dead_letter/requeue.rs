@@ -30,10 +30,10 @@ impl RequeueDeadLetters {
         if !action.is_enabled {
             return Err(Rejection::ActionDisabled(self.action.clone()).into());
         }
-        let (numbers, has_more) = choose(turn, &queue, (self.letters, REQUEUE_LETTERS_MAX))?;
+        let (numbers, has_more) = choose(turn, &queue, self.letters, REQUEUE_LETTERS_MAX)?;
         let mut action_runs = Vec::with_capacity(numbers.len());
         for number in &numbers {
-            action_runs.push(run_again(turn, &queue, (*number, &action))?);
+            action_runs.push(run_again(turn, &queue, *number, &action)?);
         }
         remove(turn, &queue, &numbers)?;
         Ok(Reply::DeadLettersRequeued {
@@ -47,7 +47,8 @@ impl RequeueDeadLetters {
 fn run_again(
     turn: &mut Turn<'_, '_>,
     queue: &Queue,
-    (number, action): (ActionRunNumber, &ActionRecord),
+    number: ActionRunNumber,
+    action: &ActionRecord,
 ) -> Outcome<ActionRunNumber> {
     let key = (queue.0.clone(), queue.1.clone(), number);
     let letter = turn.get::<DeadLetters>(&key)?;

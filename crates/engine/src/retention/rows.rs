@@ -18,7 +18,7 @@ pub(super) fn forget_run(
     room: &mut usize,
 ) -> Outcome<()> {
     let run = run::load(turn, number)?.record;
-    forget_names(turn, (number, &run))?;
+    forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
     // The record, its name and key, and the rows of the indexes.
     *room = room.saturating_sub(7 + run.attributes.len());
@@ -26,11 +26,11 @@ pub(super) fn forget_run(
         payloads_count: run.payloads_count,
         last_action_run: run.last_action_run,
     };
-    sweep_remains(turn, (number, remains), room)?;
+    sweep_remains(turn, number, remains, room)?;
     Ok(())
 }
 
-fn forget_names(turn: &mut Turn<'_, '_>, (number, run): (RunNumber, &RunRecord)) -> Outcome<()> {
+fn forget_names(turn: &mut Turn<'_, '_>, number: RunNumber, run: &RunRecord) -> Outcome<()> {
     if run.id.generated_number() != Some(number) {
         turn.delete::<RunNames>(&(run.namespace.clone(), run.id.clone()));
     }
@@ -45,7 +45,8 @@ fn forget_names(turn: &mut Turn<'_, '_>, (number, run): (RunNumber, &RunRecord))
 /// noted for the next sweep.
 pub(super) fn sweep_remains(
     turn: &mut Turn<'_, '_>,
-    (number, mut remains): (RunNumber, RunRemainsRecord),
+    number: RunNumber,
+    mut remains: RunRemainsRecord,
     room: &mut usize,
 ) -> Result<(), StoreError> {
     for (key, _) in turn.list::<History>(&number, *room)? {

@@ -25,7 +25,7 @@ impl SweepRuns {
         for (number, remains) in turn.list::<RunRemains>(&(), SUBJECTS_MAX)? {
             if room > 0 {
                 let remains = Arc::unwrap_or_clone(remains);
-                sweep_remains(turn, (number, remains), &mut room)?;
+                sweep_remains(turn, number, remains, &mut room)?;
             }
         }
         for expiration in due(turn)? {

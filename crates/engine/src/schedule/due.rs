@@ -1,11 +1,13 @@
 //! The row of a schedule that fires, and who may act on it.
 
+use crate::definition::Schedule;
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{DefinitionNumber, LiveSchedule, ScheduleRecord, Schedules, SchedulesDue};
 use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
 use std::sync::Arc;
 
 /// Whose schedule.
@@ -42,6 +44,16 @@ pub(super) fn is_armed(
     Ok(turn.get::<SchedulesDue>(&row)?.is_some())
 }
 
+/// What the live revision says of its schedule.
+///
+/// # Panics
+/// When it says nothing: only a revision with a schedule is live.
+pub(super) fn block(turn: &mut Turn<'_, '_>, live: &LiveSchedule) -> Outcome<Schedule> {
+    let revision = pinned(turn, live.definition)?;
+    let schedule = revision.definition.schedule.clone();
+    Ok(schedule.expect("the live schedule is that of its definition"))
+}
+
 /// The schedule that waits for `expected_ms`, with its live part: what a driver's command names.
 ///
 /// # Errors
@@ -50,7 +62,8 @@ pub(super) fn is_armed(
 pub(super) fn expected(
     turn: &mut Turn<'_, '_>,
     key: &ScheduleKey,
-    (definition, expected_ms): (DefinitionNumber, u64),
+    definition: DefinitionNumber,
+    expected_ms: u64,
 ) -> Outcome<(ScheduleRecord, LiveSchedule)> {
     let gone = || Rejection::FiringGone(key.1.clone());
     let record = turn.get::<Schedules>(key)?.ok_or_else(gone)?;

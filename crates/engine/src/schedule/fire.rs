@@ -1,7 +1,7 @@
 //! A schedule fires (W40).
 
-use super::due::{ScheduleKey, arm, disarm, expected};
-use crate::definition::{Schedule, StepIndex};
+use super::due::{ScheduleKey, arm, block, disarm, expected};
+use crate::definition::StepIndex;
 use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
@@ -12,7 +12,6 @@ use crate::tables::{
     Schedules, TriggeredBy,
 };
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
 
 /// Fires one firing of a schedule and says which one follows. It names what it fires, so a second
@@ -32,7 +31,7 @@ pub struct FireSchedule {
 impl FireSchedule {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let key = (namespace.clone(), self.workflow.clone());
-        let (mut record, live) = expected(turn, &key, (self.definition, self.expected_ms))?;
+        let (mut record, live) = expected(turn, &key, self.definition, self.expected_ms)?;
         if !matches!(live.next, NextFiring::At { .. }) {
             return Err(Rejection::FiringGone(self.workflow.clone()).into());
         }
@@ -49,16 +48,14 @@ impl FireSchedule {
         };
         arm(turn, &key, &live);
         record.live = Some(live);
-        let definition = pinned(turn, live.definition)?;
-        let schedule = definition.definition.schedule.as_ref();
-        let schedule = schedule.expect("the live schedule is that of its definition");
+        let schedule = block(turn, &live)?;
         if record.open_count >= schedule.max_concurrent {
             record.skipped_count += 1;
             record.last_skipped_ms = Some(self.expected_ms);
             turn.put::<Schedules>(&key, record);
             return Ok(Reply::ScheduleFired { run_id: None });
         }
-        let run_id = Some(self.start(turn, &key, (record, schedule))?);
+        let run_id = Some(self.start(turn, &key, record, schedule.input)?);
         Ok(Reply::ScheduleFired { run_id })
     }
 
@@ -67,21 +64,22 @@ impl FireSchedule {
         &self,
         turn: &mut Turn<'_, '_>,
         key: &ScheduleKey,
-        (mut record, schedule): (ScheduleRecord, &Schedule),
+        mut record: ScheduleRecord,
+        input: String,
     ) -> Outcome<RunId> {
         let firing_ms = self.expected_ms;
         let opening = Opening {
             namespace: key.0.clone(),
             run_id: None,
             definition: self.definition,
-            input: Json::from_checked(schedule.input.clone()),
+            input: Json::from_checked(input),
             idempotency_key: None,
             triggered_by: TriggeredBy::Schedule { firing_ms },
             parent: None,
             nesting: 0,
         };
-        let opened = run::open(turn, opening)?;
-        let (run, run_id) = (opened.number, opened.id);
+        let started = run::open(turn, opening)?;
+        let (run, run_id) = (started.number, started.id);
         let kind = EventKind::ScheduleStarted { firing_ms };
         turn.event(run, Event { step: None, kind });
         record.open_count += 1;

@@ -1,6 +1,6 @@
 //! Which schedule is live, and whether it fires (W5, W42).
 
-use super::due::{ScheduleKey, arm, disarm, is_armed};
+use super::due::{ScheduleKey, arm, block, disarm, is_armed};
 use crate::definition::Schedule;
 use crate::store::StoreError;
 use crate::tables::{
@@ -59,12 +59,10 @@ pub(crate) fn enable(turn: &mut Turn<'_, '_>, key: &ScheduleKey) -> Outcome<()> 
     if is_armed(turn, key, &live)? {
         return Ok(());
     }
-    let definition = pinned(turn, live.definition)?;
-    let schedule = definition.definition.schedule.as_ref();
-    let schedule = schedule.expect("the live schedule is that of its definition");
+    let schedule = block(turn, &live)?;
     let live = LiveSchedule {
         is_paused: false,
-        next: resumed(live.next, schedule, turn.now_ms()),
+        next: resumed(live.next, &schedule, turn.now_ms()),
         ..live
     };
     arm(turn, key, &live);

@@ -25,7 +25,7 @@ pub struct PlanSchedule {
 impl PlanSchedule {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let key = (namespace.clone(), self.workflow.clone());
-        let (record, live) = expected(turn, &key, (self.definition, self.expected_ms))?;
+        let (record, live) = expected(turn, &key, self.definition, self.expected_ms)?;
         let is_later = |next_ms| match live.next {
             // The very time from which firings count may be one.
             NextFiring::Unplanned { from_ms } => next_ms >= from_ms,

@@ -54,7 +54,8 @@ pub fn dead_letters(
 /// [`StoreError`] when the store fails.
 pub fn dead_letter(
     reader: &dyn Reader,
-    (namespace, action): (&Namespace, &ActionName),
+    namespace: &Namespace,
+    action: &ActionName,
     action_run: ActionRunNumber,
 ) -> Result<Option<(DeadLetterView, Json)>, StoreError> {
     let key = (namespace.clone(), action.clone(), action_run);

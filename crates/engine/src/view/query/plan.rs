@@ -83,7 +83,7 @@ fn collected(
             values,
         } => values
             .iter()
-            .map(|value| attribute_range((namespace, name), *comparison, value))
+            .map(|value| attribute_range(namespace, name, *comparison, value))
             .collect(),
         Condition::Workflow(..)
         | Condition::Status(..)
@@ -115,7 +115,8 @@ fn completion_range(namespace: &Namespace, comparison: Comparison, at_ms: u64) -
 }
 
 fn attribute_range(
-    (namespace, name): (&Namespace, &AttributeName),
+    namespace: &Namespace,
+    name: &AttributeName,
     comparison: Comparison,
     value: &AttributeValue,
 ) -> KeyRange {

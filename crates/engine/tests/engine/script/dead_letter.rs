@@ -37,9 +37,8 @@ pub(super) fn list(world: &World, line: &mut Line) -> String {
         counts.letters_count, counts.dropped_count
     );
     for letter in page.expect("memory").items {
-        let queue = (&namespace, &action);
-        let found = view::dead_letter(&world.store, queue, letter.action_run).expect("memory");
-        let (view, input) = found.expect("a listed letter is there");
+        let found = view::dead_letter(&world.store, &namespace, &action, letter.action_run);
+        let (view, input) = found.expect("memory").expect("a listed letter is there");
         let record = view.record;
         let error = record
             .error
