@@ -1,11 +1,11 @@
 //! What the tables must agree on after every entry.
 
 mod dead_letters;
+mod plans;
 mod retention;
 mod run_indexes;
 mod schedules;
 
-use crate::plan_invariants;
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
@@ -41,7 +41,7 @@ pub(crate) fn check(store: &MemoryStore) {
         .for_each(|timer| state.check_timer(timer));
     state.check_queue();
     state.check_indexes();
-    plan_invariants::check(store, &state.runs, &state.timers);
+    plans::check(store, &state.runs, &state.timers);
     schedules::check(store);
     run_indexes::check(store);
     retention::check(store);
@@ -370,7 +370,7 @@ impl<'a> State<'a> {
                 .filter(|record| record.attempt == timer.detail)
                 .and_then(|record| record.report)
                 .is_some_and(|report| report.deadline_ms == timer.due_ms),
-            TimerKind::CacheExpiry => plan_invariants::has_sweep(self.store, timer),
+            TimerKind::CacheExpiry => plans::has_sweep(self.store, timer),
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }

@@ -4,8 +4,6 @@
 mod golden;
 mod invariants;
 mod plan_cache;
-mod plan_invariants;
-mod plan_rows;
 mod property;
 mod queues;
 mod replica;

@@ -1,13 +1,15 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
 mod dead_letter;
+mod event;
+mod plan;
 mod retention;
 mod run_index;
 mod schedule;
 
-use crate::{plan_rows, samples};
+use crate::samples;
 use flotilla_engine::definition::{
-    BuiltInTerminal, StepIndex, Target, TerminalIndex, TerminalStatus,
+    BuiltInTerminal, StepIndex, Target, TerminalStatus,
 };
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
@@ -15,7 +17,7 @@ use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, AwaitedReport,
     Cluster, ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions,
-    End, Event, EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
+    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
     LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
     ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
     ReadyActions, ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord,
@@ -118,7 +120,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(run_rows());
     rows.extend(action_rows());
     rows.extend(worker_rows());
-    rows.extend(plan_rows::rows());
+    rows.extend(plan::rows());
     rows.extend(schedule::rows());
     rows.extend(run_index::rows());
     rows.extend(retention::rows());
@@ -330,7 +332,7 @@ fn states() -> Vec<ActivationState> {
         },
         ActivationState::Retry { due_ms: 6_000 },
         ActivationState::Poll { due_ms: 7_000 },
-        ActivationState::Plan(plan_rows::state()),
+        ActivationState::Plan(plan::state()),
     ]
 }
 
@@ -344,126 +346,19 @@ fn attributes() -> BTreeMap<u16, AttributeValue> {
 }
 
 fn history() -> HistoryRecord {
-    let event = |step, kind| Event { step, kind };
     HistoryRecord {
         at_ms: 1_000,
         raft_index: 12,
         node: NodeId(1),
         term: 5,
-        events: events()
+        events: event::events()
             .into_iter()
-            .map(|kind| event(Some(StepIndex(1)), kind))
+            .map(|kind| Event {
+                step: Some(StepIndex(1)),
+                kind,
+            })
             .collect(),
     }
-}
-
-/// One event of each kind, in the order of the enum.
-fn events() -> Vec<EventKind> {
-    let mut events = step_events();
-    events.extend(action_events());
-    events.extend(end_events());
-    events.extend(plan_rows::events().into_iter().map(EventKind::Plan));
-    events
-}
-
-fn step_events() -> Vec<EventKind> {
-    let payload = samples::payload();
-    let signal_type = samples::signal_type();
-    vec![
-        EventKind::WorkflowStarted {
-            input: payload,
-            parent: Some(samples::run_id()),
-        },
-        EventKind::StepStarted,
-        EventKind::StepCompleted {
-            outcome: samples::outcome(),
-            output: Some(payload),
-        },
-        EventKind::StepRetry { attempt: 2 },
-        EventKind::RetryScheduled {
-            attempt: 2,
-            due_ms: 5_000,
-        },
-        EventKind::PollScheduled {
-            poll: 1,
-            due_ms: 5_000,
-        },
-        EventKind::PollExhausted { polls: 10 },
-        EventKind::WaitingForSignal {
-            signal_type: signal_type.clone(),
-            deadline_ms: Some(5_000),
-        },
-        EventKind::SignalReceived {
-            signal_type: signal_type.clone(),
-            id: Some(samples::signal_id()),
-            payload,
-        },
-        EventKind::SignalMatched { signal_type },
-        EventKind::SignalTimeout {
-            target: Target::Custom(TerminalIndex(0)),
-        },
-    ]
-}
-
-fn action_events() -> Vec<EventKind> {
-    let action_run = ActionRunNumber(9);
-    let action = samples::action;
-    vec![
-        EventKind::ActionNotFound { action: action() },
-        EventKind::ActionDisabled { action: action() },
-        EventKind::ChildRefused {
-            detail: "why".to_owned(),
-        },
-        EventKind::AwaitingAction {
-            action: action(),
-            action_run,
-        },
-        EventKind::ActionStarted {
-            action_run,
-            worker: samples::worker(),
-            attempt: 1,
-        },
-        EventKind::ActionRetryScheduled {
-            action_run,
-            attempt: 2,
-            due_ms: 5_000,
-            message: "why".to_owned(),
-        },
-        EventKind::ActionCompleted {
-            action_run,
-            outcome: samples::outcome(),
-            error: Some(error()),
-        },
-        EventKind::ChildStarted {
-            child: samples::run_id(),
-        },
-        EventKind::ChildCompleted {
-            child: samples::run_id(),
-            outcome: samples::outcome(),
-        },
-    ]
-}
-
-fn end_events() -> Vec<EventKind> {
-    let terminal = Target::BuiltIn(BuiltInTerminal::Failed);
-    let detail = || "why".to_owned();
-    vec![
-        EventKind::WorkflowCompleted { terminal },
-        EventKind::WorkflowFailed {
-            terminal,
-            detail: Some(detail()),
-        },
-        EventKind::WorkflowCancelled {
-            terminal,
-            reason: Some(detail()),
-        },
-        EventKind::WorkflowTimedOut {
-            terminal,
-            detail: Some(detail()),
-        },
-        EventKind::RunQuarantined,
-        EventKind::ScheduleStarted { firing_ms: 1_000 },
-    ]
 }
 
 fn action_rows() -> Vec<Row> {

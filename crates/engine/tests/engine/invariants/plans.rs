@@ -1,6 +1,6 @@
 //! What the tables of plans must agree on after every entry.
 
-use crate::invariants::{read, rows};
+use super::{read, rows};
 use flotilla_engine::codec::fingerprint;
 use flotilla_engine::definition::{
     Definition, Executor, Plan, RateWindow, RunTarget, StepIndex, StepKind,
@@ -18,7 +18,7 @@ use flotilla_engine::tables::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Panics unless the tables of plans agree with each other and with the runs.
-pub(crate) fn check(
+pub(super) fn check(
     store: &MemoryStore,
     runs: &BTreeMap<RunNumber, RunRecord>,
     timers: &BTreeSet<TimerKey>,
@@ -60,7 +60,7 @@ pub(crate) fn check(
 }
 
 /// Whether a plan's record says that it is swept when the timer is due.
-pub(crate) fn has_sweep(store: &MemoryStore, timer: &TimerKey) -> bool {
+pub(super) fn has_sweep(store: &MemoryStore, timer: &TimerKey) -> bool {
     let plans = rows::<Plans>(store, &());
     let mut plans = plans.iter().map(|(_, plan)| plan);
     plans.any(|plan| {

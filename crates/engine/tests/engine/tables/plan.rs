@@ -1,7 +1,7 @@
 //! Rows of the tables of plans, and one value of everything that other records say of plans.
 
+use super::{Row, row};
 use crate::samples;
-use crate::tables::{Row, row};
 use flotilla_engine::definition::{ExecutorIndex, RateWindow};
 use flotilla_engine::ids::{ActionRunNumber, PlanNumber, RunNumber};
 use flotilla_engine::tables::{
@@ -12,7 +12,7 @@ use flotilla_engine::tables::{
 use std::collections::BTreeMap;
 
 /// A row of every table.
-pub(crate) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     let number = PlanNumber(3);
     let key = || {
         (
@@ -77,7 +77,7 @@ fn executor() -> PlanExecutorRecord {
 }
 
 /// An execution that has failed once.
-pub(crate) fn state() -> PlanState {
+pub(super) fn state() -> PlanState {
     PlanState {
         order: vec![ExecutorIndex(1), ExecutorIndex(0)],
         position: 1,
@@ -94,7 +94,7 @@ pub(crate) fn state() -> PlanState {
 }
 
 /// One event of each kind, in the order of the enum.
-pub(crate) fn events() -> Vec<PlanEvent> {
+pub(super) fn events() -> Vec<PlanEvent> {
     let executor = || samples::name("stripe");
     vec![
         PlanEvent::ExecutorStart {

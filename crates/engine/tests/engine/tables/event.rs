@@ -1,0 +1,116 @@
+//! Events of a run's history.
+
+use super::{error, plan};
+use crate::samples;
+use flotilla_engine::definition::{BuiltInTerminal, Target, TerminalIndex};
+use flotilla_engine::ids::ActionRunNumber;
+use flotilla_engine::tables::EventKind;
+
+/// One event of each kind, in the order of the enum.
+pub(super) fn events() -> Vec<EventKind> {
+    let mut events = step_events();
+    events.extend(action_events());
+    events.extend(end_events());
+    events.extend(plan::events().into_iter().map(EventKind::Plan));
+    events.push(EventKind::ScheduleStarted { firing_ms: 1_000 });
+    events
+}
+
+fn step_events() -> Vec<EventKind> {
+    let payload = samples::payload();
+    let signal_type = samples::signal_type();
+    vec![
+        EventKind::WorkflowStarted {
+            input: payload,
+            parent: Some(samples::run_id()),
+        },
+        EventKind::StepStarted,
+        EventKind::StepCompleted {
+            outcome: samples::outcome(),
+            output: Some(payload),
+        },
+        EventKind::StepRetry { attempt: 2 },
+        EventKind::RetryScheduled {
+            attempt: 2,
+            due_ms: 5_000,
+        },
+        EventKind::PollScheduled {
+            poll: 1,
+            due_ms: 5_000,
+        },
+        EventKind::PollExhausted { polls: 10 },
+        EventKind::WaitingForSignal {
+            signal_type: signal_type.clone(),
+            deadline_ms: Some(5_000),
+        },
+        EventKind::SignalReceived {
+            signal_type: signal_type.clone(),
+            id: Some(samples::signal_id()),
+            payload,
+        },
+        EventKind::SignalMatched { signal_type },
+        EventKind::SignalTimeout {
+            target: Target::Custom(TerminalIndex(0)),
+        },
+    ]
+}
+
+fn action_events() -> Vec<EventKind> {
+    let action_run = ActionRunNumber(9);
+    let action = samples::action;
+    vec![
+        EventKind::ActionNotFound { action: action() },
+        EventKind::ActionDisabled { action: action() },
+        EventKind::ChildRefused {
+            detail: "why".to_owned(),
+        },
+        EventKind::AwaitingAction {
+            action: action(),
+            action_run,
+        },
+        EventKind::ActionStarted {
+            action_run,
+            worker: samples::worker(),
+            attempt: 1,
+        },
+        EventKind::ActionRetryScheduled {
+            action_run,
+            attempt: 2,
+            due_ms: 5_000,
+            message: "why".to_owned(),
+        },
+        EventKind::ActionCompleted {
+            action_run,
+            outcome: samples::outcome(),
+            error: Some(error()),
+        },
+        EventKind::ChildStarted {
+            child: samples::run_id(),
+        },
+        EventKind::ChildCompleted {
+            child: samples::run_id(),
+            outcome: samples::outcome(),
+        },
+    ]
+}
+
+fn end_events() -> Vec<EventKind> {
+    let terminal = Target::BuiltIn(BuiltInTerminal::Failed);
+    let detail = || "why".to_owned();
+    vec![
+        EventKind::WorkflowCompleted { terminal },
+        EventKind::WorkflowFailed {
+            terminal,
+            detail: Some(detail()),
+        },
+        EventKind::WorkflowCancelled {
+            terminal,
+            reason: Some(detail()),
+        },
+        EventKind::WorkflowTimedOut {
+            terminal,
+            detail: Some(detail()),
+        },
+        EventKind::RunQuarantined,
+    ]
+}
