@@ -279,15 +279,6 @@ async fn runs_are_listed_newest_first_by_workflow_and_status() {
         .await,
         [second]
     );
-    let asked = v1::ListRunsRequest {
-        r#where: "a = 1".to_owned(),
-        ..of_workflow()
-    };
-    let condition = node.workflows().list_runs(asked).await;
-    assert_eq!(
-        refused(condition),
-        (Code::Unimplemented, "where_unsupported".to_owned())
-    );
     let far = v1::ListRunsRequest {
         limit: 1_001,
         ..of_workflow()
@@ -296,6 +287,37 @@ async fn runs_are_listed_newest_first_by_workflow_and_status() {
         refused(node.workflows().list_runs(far).await).0,
         Code::InvalidArgument
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_found_by_what_their_workflow_makes_of_their_input() {
+    let node = Node::start().await;
+    let attributes = "searchAttributes: [{name: total, type: number, from: input.total}]\nstart:";
+    node.create(&APPROVAL.replace("start:", attributes)).await;
+    let small = node.run(start_of("approval", r#"{"total": 5}"#)).await;
+    let large = node.run(start_of("approval", r#"{"total": 50.5}"#)).await;
+    let list = async |condition: &str| {
+        let asked = v1::ListRunsRequest {
+            r#where: condition.to_owned(),
+            ..Default::default()
+        };
+        node.workflows().list_runs(asked).await
+    };
+    let found = async |condition: &str| {
+        let rows = list(condition).await.unwrap().into_inner().items;
+        rows.into_iter().map(|row| row.run_id).collect::<Vec<_>>()
+    };
+    let (small, large) = (small.run_id, large.run_id);
+    assert_eq!(found("total >= 5").await, [large.clone(), small.clone()]);
+    assert_eq!(found("total > 5 and status = 'waiting'").await, [large]);
+    assert_eq!(found("workflow != 'approval'").await, [""; 0]);
+    assert_eq!(found("total < 50.5 and started_at > 1").await, [small]);
+
+    let invalid = list("total => 5").await;
+    let message = invalid.as_ref().unwrap_err().message().to_owned();
+    assert!(message.contains("\n  total => 5\n        ^^"), "{message}");
+    let refusal = (Code::InvalidArgument, "where_invalid".to_owned());
+    assert_eq!(refused(invalid), refusal);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,11 +9,18 @@ use clap::Args;
 use flotilla_client::PublishedName;
 use flotilla_client::v1::{ListRunsRequest, RunStatus};
 
+const EXAMPLES: &str = "\
+Examples:
+  flo workflow runs
+  flo workflow runs --workflow order --status waiting --limit 20
+  flo workflow runs --where 'total > 99.5 and started_at >= 2026-01-31T09:00:00Z'
+
+A condition compares workflow, status, started_at, completed_at or a search attribute with a value:
+=, !=, <, <=, >, >=; strings in single quotes; times as 2026-01-31T09:00:00Z or in milliseconds.";
+
 /// List runs, newest first
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  flo workflow runs\n  flo workflow runs --workflow order --status waiting --limit 20"
-)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Runs {
     /// Only runs of this workflow
     #[arg(
@@ -28,6 +35,15 @@ pub(crate) struct Runs {
     #[arg(long, value_parser = parse_status)]
     status: Option<RunStatus>,
 
+    /// Only runs that meet these conditions, joined by `and`
+    #[arg(
+        long = "where",
+        value_name = "EXPR",
+        default_value = "",
+        hide_default_value = true
+    )]
+    conditions: String,
+
     #[command(flatten)]
     listing: Listing,
 }
@@ -37,6 +53,7 @@ impl Runs {
         let request = ListRunsRequest {
             workflow: self.workflow,
             status: self.status.unwrap_or_default().into(),
+            r#where: self.conditions,
             limit: self.listing.limit,
             page_token: self.listing.page,
             ..ListRunsRequest::default()

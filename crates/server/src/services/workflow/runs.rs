@@ -9,7 +9,7 @@ use flotilla_api::v1;
 use flotilla_engine::Rejection;
 use flotilla_engine::ids::{RunId, WorkflowName};
 use flotilla_engine::store::Reader;
-use flotilla_engine::view::{self, RunFilter};
+use flotilla_engine::view::{self, Condition, Equality, RunQuery};
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -35,25 +35,12 @@ pub(super) async fn list(
     asked: v1::ListRunsRequest,
     deadline: Instant,
 ) -> Result<v1::ListRunsResponse, Refusal> {
-    if !asked.r#where.is_empty() {
-        let message =
-            "expected no condition, but `where` is given and conditions are not served yet";
-        return Err(
-            Refusal::new(Code::Unimplemented, "where_unsupported", message)
-                .with_hint("list by workflow and status, and filter the rows"),
-        );
-    }
     let namespace = request::namespace(&asked.namespace)?;
     let page = request::page(asked.limit, &asked.page_token)?;
-    let filter = RunFilter {
-        status: convert::run::wanted_status(asked.status()),
-        workflow: request::optional(asked.workflow, WorkflowName::new)?,
-    };
-    let list = move |reader: &dyn Reader| view::runs(reader, &namespace, &filter, page.scope());
-    let found = context
-        .gateway
-        .scan(Freshness::of(asked.stale), deadline, list)
-        .await?;
+    let freshness = Freshness::of(asked.stale);
+    let query = query(asked)?;
+    let list = move |reader: &dyn Reader| view::runs(reader, &namespace, &query, page.scope());
+    let found = context.gateway.scan(freshness, deadline, list).await?;
     Ok(v1::ListRunsResponse {
         items: found.items.into_iter().map(convert::run::row).collect(),
         next_page: request::page_token(found.next),
@@ -84,4 +71,54 @@ pub(super) async fn history(
             .collect(),
         has_more: page.has_more,
     })
+}
+
+/// What a list's rows must be: the conditions that are written out, and those of the two fields.
+fn query(asked: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
+    let mut query = flotilla_dsl::query::parse(&asked.r#where).map_err(|invalid| {
+        let message = invalid.render(&asked.r#where).trim_end().to_owned();
+        Refusal::new(Code::InvalidArgument, "where_invalid", message).at("where")
+    })?;
+    let status = convert::run::wanted_status(asked.status());
+    let status = status.map(|status| Condition::Status(Equality::Equal, status));
+    let workflow = request::optional(asked.workflow, WorkflowName::new)?;
+    let workflow = workflow.map(|name| Condition::Workflow(Equality::Equal, name));
+    query.conditions.extend(status.into_iter().chain(workflow));
+    Ok(query)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::tables::RunStatus;
+
+    fn asked(condition: &str) -> v1::ListRunsRequest {
+        v1::ListRunsRequest {
+            status: v1::RunStatus::Waiting.into(),
+            workflow: "order".to_owned(),
+            r#where: condition.to_owned(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn the_two_fields_are_conditions_beside_those_that_are_written() {
+        let conditions = query(asked("started_at > 5")).unwrap().conditions;
+        assert_eq!(conditions.len(), 3);
+        assert!(conditions.contains(&Condition::Status(Equality::Equal, RunStatus::Waiting)));
+        let order = WorkflowName::new("order").unwrap();
+        assert!(conditions.contains(&Condition::Workflow(Equality::Equal, order)));
+    }
+
+    #[test]
+    fn a_mistake_is_shown_where_it_stands() {
+        let refusal = query(asked("total > 5 or total < 2"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refusal.contains("\n  total > 5 or total < 2\n            ^^"),
+            "{refusal}"
+        );
+        assert!(refusal.ends_with("(where_invalid)"), "{refusal}");
+    }
 }
