@@ -54,6 +54,8 @@ prepare_namespace! {
     ListActionsRequest
     GetActionRunRequest
     ListActionRunsRequest
+    ListDeadLettersRequest
+    GetDeadLetterRequest
     RegisterRequest
     HeartbeatRequest
     ListWorkersRequest
@@ -75,6 +77,8 @@ prepare_namespace_and_id! {
     EnableActionRequest.request_id
     DisableActionRequest.request_id
     InvokeActionRequest.request_id
+    RequeueDeadLettersRequest.request_id
+    PurgeDeadLettersRequest.request_id
     DrainRequest.request_id
     DeregisterRequest.request_id
     AwaitRequest.poll_id

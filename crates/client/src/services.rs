@@ -84,6 +84,14 @@ calls! { ActionServiceClient:
     Read get_action_run(GetActionRunRequest) -> ActionRun = get_action_run;
     /// Reads a page of an action's runs, newest first.
     Read list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse = list_action_runs;
+    /// Reads a page of an action's dead letters, newest first (A6).
+    Read list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse = list_dead_letters;
+    /// Reads a dead letter with its input.
+    Read get_dead_letter(GetDeadLetterRequest) -> DeadLetter = get_dead_letter;
+    /// Runs dead letters again, outside any workflow (A6).
+    Write requeue_dead_letters(RequeueDeadLettersRequest) -> RequeueDeadLettersResponse = requeue_dead_letters;
+    /// Drops dead letters (A6).
+    Write purge_dead_letters(PurgeDeadLettersRequest) -> PurgeDeadLettersResponse = purge_dead_letters;
 }
 
 calls! { WorkerServiceClient:

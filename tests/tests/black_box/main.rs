@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod crash;
+mod dead_letters;
 mod examples;
 mod files;
 mod first_minutes;

@@ -3,6 +3,7 @@
 mod action;
 mod action_run;
 mod cluster;
+mod dead_letter;
 mod event;
 mod finding;
 mod json;
@@ -15,6 +16,7 @@ mod workflow;
 pub(crate) use action::ActionView;
 pub(crate) use action_run::{ActionRunRow, ActionRunView};
 pub(crate) use cluster::ClusterView;
+pub(crate) use dead_letter::{DeadLetterRow, DeadLetterView};
 pub(crate) use event::EventView;
 pub(crate) use finding::FindingView;
 pub(crate) use json::is_json;

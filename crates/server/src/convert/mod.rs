@@ -3,6 +3,7 @@
 pub(crate) mod action;
 pub(crate) mod action_run;
 pub(crate) mod cluster;
+pub(crate) mod dead_letter;
 pub(crate) mod event;
 pub(crate) mod finding;
 pub(crate) mod run;

@@ -7,6 +7,7 @@
 
 mod actions;
 mod embedded;
+mod dead_letters;
 mod members;
 mod node;
 mod runs;

@@ -2,6 +2,7 @@
 
 mod delete;
 mod disable;
+mod dlq;
 mod enable;
 mod invoke;
 mod list;
@@ -24,6 +25,8 @@ pub(crate) enum ActionCommand {
     Delete(delete::Delete),
     Enable(enable::Enable),
     Disable(disable::Disable),
+    #[command(subcommand)]
+    Dlq(dlq::DlqCommand),
 }
 
 impl ActionCommand {
@@ -37,6 +40,7 @@ impl ActionCommand {
             Self::Delete(delete) => delete.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
+            Self::Dlq(dlq) => dlq.run(session).await,
         }
     }
 }

@@ -104,6 +104,10 @@ service! { ActionService {
     invoke_action(InvokeActionRequest) -> InvokeActionResponse;
     get_action_run(GetActionRunRequest) -> ActionRun;
     list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse;
+    list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse;
+    get_dead_letter(GetDeadLetterRequest) -> DeadLetter;
+    requeue_dead_letters(RequeueDeadLettersRequest) -> RequeueDeadLettersResponse;
+    purge_dead_letters(PurgeDeadLettersRequest) -> PurgeDeadLettersResponse;
 } }
 
 service! { WorkerService {

@@ -1,5 +1,6 @@
 //! The action service: one file per family of calls.
 
+mod dead_letters;
 mod invoke;
 mod register;
 mod registry;
@@ -113,6 +114,46 @@ impl ActionService for Actions {
     ) -> Answer<v1::ListActionRunsResponse> {
         answer(call, |deadline, asked| {
             runs::list(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn list_dead_letters(
+        &self,
+        call: Call<v1::ListDeadLettersRequest>,
+    ) -> Answer<v1::ListDeadLettersResponse> {
+        answer(call, |deadline, asked| {
+            dead_letters::list(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn get_dead_letter(
+        &self,
+        call: Call<v1::GetDeadLetterRequest>,
+    ) -> Answer<v1::DeadLetter> {
+        answer(call, |deadline, asked| {
+            dead_letters::get(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn requeue_dead_letters(
+        &self,
+        call: Call<v1::RequeueDeadLettersRequest>,
+    ) -> Answer<v1::RequeueDeadLettersResponse> {
+        answer(call, |deadline, asked| {
+            dead_letters::requeue(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn purge_dead_letters(
+        &self,
+        call: Call<v1::PurgeDeadLettersRequest>,
+    ) -> Answer<v1::PurgeDeadLettersResponse> {
+        answer(call, |deadline, asked| {
+            dead_letters::purge(&self.context, asked, deadline)
         })
         .await
     }
