@@ -40,6 +40,7 @@ published_names! {
     ProcessKind = "PROCESS_KIND_";
     FailKind = "FAIL_KIND_";
     NodeRole = "NODE_ROLE_";
+    ScheduleState = "SCHEDULE_STATE_";
 }
 
 #[cfg(test)]

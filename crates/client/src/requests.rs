@@ -50,6 +50,7 @@ prepare_namespace! {
     ListRunsRequest
     GetHistoryRequest
     WatchRunRequest
+    GetScheduleRequest
     GetActionRequest
     ListActionsRequest
     GetActionRunRequest

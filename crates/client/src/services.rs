@@ -62,6 +62,8 @@ calls! { WorkflowServiceClient:
     Write signal_run(SignalRunRequest) -> SignalRunResponse = signal_run;
     /// Cancels a run and its children (W18).
     Write cancel_run(CancelRunRequest) -> CancelRunResponse = cancel_run;
+    /// Reads a workflow's schedule, with its next firings (W40).
+    Read get_schedule(GetScheduleRequest) -> Schedule = get_schedule;
 }
 
 calls! { ActionServiceClient:

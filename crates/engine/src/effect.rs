@@ -47,6 +47,11 @@ pub enum Effect {
         /// In milliseconds.
         due_ms: u64,
     },
+    /// A schedule waits for this time: look again then (W40).
+    ArmSchedule {
+        /// In milliseconds.
+        due_ms: u64,
+    },
     /// A child's input waits for a verdict (W4).
     CheckChildInput {
         /// The parent.

@@ -79,6 +79,7 @@ impl Watchers {
                 | Effect::RevokeTask { .. }
                 | Effect::DrainWorker { .. }
                 | Effect::ArmTimer { .. }
+                | Effect::ArmSchedule { .. }
                 | Effect::CheckChildInput { .. }
                 | Effect::ModulesChanged => {}
             }

@@ -296,7 +296,8 @@ fn every_verb_explains_itself_with_an_example() {
     let verbs = "server | dev | workflow create | workflow validate | workflow start | \
         workflow status | workflow history | workflow signal | workflow cancel | workflow list | \
         workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
-        action register | action invoke | action status | action runs | action list | action delete | \
+        workflow schedule | action register | action dlq list | action dlq show | action dlq requeue | \
+        action dlq purge | action invoke | action status | action runs | action list | action delete | \
         action enable | action disable | worker exec | worker list | worker info | worker drain | \
         cluster status | bench start | completions";
     let verbs: BTreeSet<&str> = verbs.split(" | ").collect();

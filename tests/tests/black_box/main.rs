@@ -9,5 +9,6 @@ mod first_minutes;
 mod formats;
 mod history;
 mod notes;
+mod schedules;
 mod snapshot;
 mod wire;

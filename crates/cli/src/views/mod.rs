@@ -10,6 +10,7 @@ mod json;
 mod process;
 mod run;
 mod run_row;
+mod schedule;
 mod worker;
 mod workflow;
 
@@ -22,6 +23,7 @@ pub(crate) use finding::FindingView;
 pub(crate) use json::is_json;
 pub(crate) use run::RunView;
 pub(crate) use run_row::RunRow;
+pub(crate) use schedule::ScheduleView;
 pub(crate) use worker::WorkerView;
 pub(crate) use workflow::{WorkflowRow, WorkflowView};
 

@@ -20,7 +20,7 @@ pub(super) fn arm(turn: &mut Turn<'_, '_>, key: &ScheduleKey, live: &LiveSchedul
     }
     if let Some(due_ms) = live.next.due_ms() {
         turn.put::<SchedulesDue>(&(due_ms, key.0.clone(), key.1.clone()), ());
-        turn.effect(Effect::ArmTimer { due_ms });
+        turn.effect(Effect::ArmSchedule { due_ms });
     }
 }
 

@@ -184,6 +184,7 @@ fn effects() -> Vec<Effect> {
             worker,
         },
         Effect::ArmTimer { due_ms: 5_000 },
+        Effect::ArmSchedule { due_ms: 5_000 },
         Effect::CheckChildInput {
             parent: RunNumber(7),
             activation: 3,

@@ -9,6 +9,7 @@ mod checks;
 mod dispatch;
 mod health;
 mod pump;
+mod schedules;
 mod signals;
 mod sweep;
 mod term;

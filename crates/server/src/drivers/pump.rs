@@ -63,6 +63,7 @@ impl Driver {
                     self.hub.task_waits(&(namespace.clone(), action.clone()));
                 }
                 Effect::ArmTimer { due_ms } => self.signals.arm(*due_ms),
+                Effect::ArmSchedule { .. } => self.signals.wake_schedules(),
                 Effect::CheckChildInput { parent, activation } => {
                     self.signals.check((*parent, *activation));
                 }

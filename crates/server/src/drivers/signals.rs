@@ -15,6 +15,7 @@ pub(super) type Check = (RunNumber, u32);
 pub(super) struct Signals {
     hints: Mutex<Hints>,
     timers_changed: Notify,
+    schedules_changed: Notify,
     checks_changed: Notify,
     lost: Notify,
 }
@@ -90,6 +91,16 @@ impl Signals {
     /// Waits until a timer is set that is due before the sleep's end.
     pub(super) async fn armed(&self) {
         self.timers_changed.notified().await;
+    }
+
+    /// A schedule waits for another time than before.
+    pub(super) fn wake_schedules(&self) {
+        self.schedules_changed.notify_one();
+    }
+
+    /// Waits until a schedule waits for another time than before.
+    pub(super) async fn schedules_changed(&self) {
+        self.schedules_changed.notified().await;
     }
 
     /// A child's input waits for a verdict.

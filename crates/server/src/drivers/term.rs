@@ -1,7 +1,7 @@
 //! A leader's term: its first word, and the drivers that run while it lasts.
 
 use super::backoff::Backoff;
-use super::{Driver, checks, dispatch, health, sweep, timers};
+use super::{Driver, checks, dispatch, health, schedules, sweep, timers};
 use crate::errors::Refusal;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{BeginTerm, Body, Command};
@@ -85,6 +85,7 @@ async fn drive(driver: &Driver) {
         checks::drive(driver),
         health::drive(driver),
         sweep::drive(driver),
+        schedules::drive(driver),
     );
 }
 

@@ -11,6 +11,7 @@ mod dead_letters;
 mod members;
 mod node;
 mod runs;
+mod schedules;
 mod schemas;
 mod serving;
 mod watching;

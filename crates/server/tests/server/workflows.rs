@@ -165,10 +165,15 @@ async fn a_definition_goes_where_it_says_and_nowhere_else() {
         refused(elsewhere),
         (Code::InvalidArgument, "namespace_mismatch".to_owned())
     );
-    let scheduled = APPROVAL.replace("start:", "schedule: {cron: \"* * * * *\"}\nstart:");
-    let scheduled = node.try_create(&scheduled).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_engine_does_not_run_yet_is_refused() {
+    let node = Node::start().await;
+    let trigger = "trigger: {stream: orders}\nstart:";
+    let triggered = node.try_create(&APPROVAL.replace("start:", trigger)).await;
     assert_eq!(
-        refused(scheduled),
+        refused(triggered),
         (Code::FailedPrecondition, "feature_unsupported".to_owned())
     );
 }

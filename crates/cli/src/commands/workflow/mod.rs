@@ -10,6 +10,7 @@ mod graph;
 mod history;
 mod list;
 mod runs;
+mod schedule;
 mod show;
 mod signal;
 mod start;
@@ -37,6 +38,7 @@ pub(crate) enum WorkflowCommand {
     Graph(graph::Graph),
     Enable(enable::Enable),
     Disable(disable::Disable),
+    Schedule(schedule::Schedule),
 }
 
 impl WorkflowCommand {
@@ -55,6 +57,7 @@ impl WorkflowCommand {
             Self::Graph(graph) => graph.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
+            Self::Schedule(schedule) => schedule.run(session).await,
         }
     }
 }

@@ -80,6 +80,7 @@ service! { WorkflowService {
     get_history(GetHistoryRequest) -> GetHistoryResponse;
     signal_run(SignalRunRequest) -> SignalRunResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
+    get_schedule(GetScheduleRequest) -> Schedule;
 }
     type WatchRunStream = ReceiverStream<Result<v1::WatchRunResponse, Status>>;
 

@@ -113,6 +113,7 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         ),
         Effect::DrainWorker { worker, .. } => format!("drain {worker}"),
         Effect::ArmTimer { due_ms } => format!("timer at {due_ms}"),
+        Effect::ArmSchedule { due_ms } => format!("schedule at {due_ms}"),
         Effect::CheckChildInput { parent, activation } => {
             format!("check input of run {} activation {activation}", parent.0)
         }

@@ -4,6 +4,7 @@ mod create;
 mod definitions;
 mod open_runs;
 mod runs;
+mod schedule;
 mod start;
 mod validate;
 mod watch;
@@ -142,6 +143,13 @@ impl WorkflowService for Workflows {
     async fn cancel_run(&self, call: Call<v1::CancelRunRequest>) -> Answer<v1::CancelRunResponse> {
         answer(call, |deadline, asked| {
             open_runs::cancel(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> Answer<v1::Schedule> {
+        answer(call, |deadline, asked| {
+            schedule::get(&self.context, asked, deadline)
         })
         .await
     }

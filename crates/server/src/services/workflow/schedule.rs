@@ -1,0 +1,66 @@
+//! Reading a schedule (W40).
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_dsl::cron::CronInvalid;
+use flotilla_dsl::schedule::Firings;
+use flotilla_engine::Rejection;
+use flotilla_engine::ids::WorkflowName;
+use flotilla_engine::store::Reader;
+use flotilla_engine::view::{self, ScheduleState, ScheduleView};
+use std::iter;
+use tokio::time::Instant;
+
+/// Firings to come that an answer tells.
+const NEXT_COUNT: usize = 5;
+
+/// Serves `GetSchedule`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetScheduleRequest,
+    deadline: Instant,
+) -> Result<v1::Schedule, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let workflow = request::name(WorkflowName::new(asked.workflow))?;
+    let look_up = |reader: &dyn Reader| {
+        let is_known = view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
+        Ok((is_known, view::schedule(reader, &namespace, &workflow)?))
+    };
+    let (is_known, found) = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    match found {
+        Some(view) => {
+            let now_ms = context.gateway.replica().now_ms();
+            let next_at_ms = next(&view, now_ms).map_err(|error| {
+                Refusal::unavailable(&format!(
+                    "expected to know the schedule's times, but {error}"
+                ))
+            })?;
+            Ok(convert::schedule::message(&workflow, view, next_at_ms))
+        }
+        None if is_known => {
+            let message =
+                format!("expected workflow \"{workflow}\" to have a schedule, but it has none");
+            Err(Refusal::not_found("schedule_not_found", message))
+        }
+        None => Err(Rejection::WorkflowNotFound(workflow).into()),
+    }
+}
+
+/// The next firings of a schedule that fires. One that was just made live is planned by the leader
+/// in a moment, and tells what it will be.
+fn next(view: &ScheduleView, now_ms: u64) -> Result<Vec<u64>, CronInvalid> {
+    if view.state != ScheduleState::Active {
+        return Ok(Vec::new());
+    }
+    let firings = Firings::new(&view.schedule, view.created_at_ms)?;
+    let first = view.next_ms.or_else(|| firings.after(now_ms));
+    let all = iter::successors(first, |firing| firings.after(*firing));
+    Ok(all.take(NEXT_COUNT).collect())
+}
