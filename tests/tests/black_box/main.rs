@@ -9,6 +9,7 @@ mod first_minutes;
 mod formats;
 mod history;
 mod notes;
+mod queries;
 mod schedules;
 mod snapshot;
 mod wire;

@@ -9,6 +9,7 @@ mod checks;
 mod dispatch;
 mod health;
 mod pump;
+mod retention;
 mod schedules;
 mod signals;
 mod sweep;

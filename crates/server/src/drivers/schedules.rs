@@ -4,7 +4,8 @@
 //! on the version of a library. The command names what it fires, so that two leaders cannot fire it
 //! twice.
 
-use super::{Driver, RETRY_DELAY};
+use super::Driver;
+use crate::limits::RETRY_DELAY_MIN;
 use flotilla_engine::Command;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::tables::DefinitionNumber;
@@ -39,7 +40,7 @@ pub(super) async fn drive(driver: &Driver) {
         if commands.is_empty() {
             rest(driver, (now_ms, due.next_due_ms), unknown.next_try()).await;
         } else if !submit_all(driver, commands).await {
-            sleep(RETRY_DELAY).await;
+            sleep(RETRY_DELAY_MIN).await;
         }
     }
 }

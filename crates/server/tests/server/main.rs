@@ -10,6 +10,7 @@ mod embedded;
 mod dead_letters;
 mod members;
 mod node;
+mod retention;
 mod runs;
 mod schedules;
 mod schemas;
