@@ -8,20 +8,18 @@ mod run_index;
 mod schedule;
 
 use crate::samples;
-use flotilla_engine::definition::{
-    BuiltInTerminal, StepIndex, Target, TerminalStatus,
-};
+use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, AwaitedReport,
     Cluster, ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions,
-    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
-    LabelSet, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
-    ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
-    ReadyActions, ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord,
-    Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
+    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelSet,
+    Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord,
+    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
+    ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests,
+    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
     SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind, Timers,
     TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerCounts,
     WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows,

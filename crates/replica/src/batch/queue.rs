@@ -93,28 +93,16 @@ impl Queue {
 
     /// Takes a submission unless its class has no room.
     pub(crate) fn push(&self, submission: Submission) -> Result<(), Full> {
-        let admission = submission.command.body.admission();
         let mut lanes = self.lanes();
-        // While nothing is proposed, those who gave up must not keep others out.
-        lanes.drop_withdrawn();
-        let bytes = lanes.bytes + submission.bytes;
-        let (length, length_max, bytes_max) = match admission {
-            Admission::Intake => (
-                lanes.intake.len(),
-                self.bounds.intake_max,
-                self.bounds.bytes_max / 2,
-            ),
-            Admission::Progress => (
-                lanes.progress.len(),
-                self.bounds.progress_max,
-                self.bounds.bytes_max,
-            ),
-        };
-        if length >= length_max || bytes > bytes_max {
-            return Err(Full);
+        if !lanes.has_room(&self.bounds, &submission) {
+            // While nothing is proposed, those who gave up must not keep others out.
+            lanes.drop_withdrawn();
+            if !lanes.has_room(&self.bounds, &submission) {
+                return Err(Full);
+            }
         }
-        lanes.bytes = bytes;
-        match admission {
+        lanes.bytes += submission.bytes;
+        match submission.command.body.admission() {
             Admission::Intake => lanes.intake.push_back(submission),
             Admission::Progress => lanes.progress.push_back(submission),
         }
@@ -167,12 +155,24 @@ impl Lanes {
         self.progress.front().or_else(|| self.intake.front())
     }
 
-    /// Drops what was given up before anything else in its lane.
+    fn has_room(&self, bounds: &QueueBounds, submission: &Submission) -> bool {
+        let (length, length_max, bytes_max) = match submission.command.body.admission() {
+            Admission::Intake => (self.intake.len(), bounds.intake_max, bounds.bytes_max / 2),
+            Admission::Progress => (self.progress.len(), bounds.progress_max, bounds.bytes_max),
+        };
+        length < length_max && self.bytes + submission.bytes <= bytes_max
+    }
+
+    /// Drops what was given up.
     fn drop_withdrawn(&mut self) {
         for lane in [&mut self.intake, &mut self.progress] {
-            while let Some(dropped) = lane.pop_front_if(|first| first.ticket.is_withdrawn()) {
-                self.bytes -= dropped.bytes;
-            }
+            lane.retain(|submission| {
+                let is_withdrawn = submission.ticket.is_withdrawn();
+                if is_withdrawn {
+                    self.bytes -= submission.bytes;
+                }
+                !is_withdrawn
+            });
         }
     }
 
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn who_gave_up_keeps_nobody_out() {
         let queue = queue();
-        let withdrawn = push(&queue, Admission::Intake, 400).unwrap();
         push(&queue, Admission::Intake, 1).unwrap();
+        let withdrawn = push(&queue, Admission::Intake, 400).unwrap();
         assert!(push(&queue, Admission::Intake, 400).is_err());
         assert!(withdrawn.withdraw());
         assert!(push(&queue, Admission::Intake, 400).is_ok());

@@ -114,6 +114,7 @@ fn waiting(waiting_for: WaitingFor) -> v1::WaitingFor {
         WaitingFor::Child => v1::WaitingFor::Child,
         WaitingFor::Retry => v1::WaitingFor::Retry,
         WaitingFor::Poll => v1::WaitingFor::Poll,
+        WaitingFor::Report => v1::WaitingFor::Report,
     }
 }
 

@@ -8,11 +8,9 @@
 use super::Driver;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
-use crate::limits::RETRY_DELAY_MIN;
 use crate::workers::{ActionKey, Looked};
 use flotilla_engine::{AssignTasks, Body, Command, Reply, view};
 use futures::stream::{FuturesUnordered, StreamExt};
-use tokio::time::sleep;
 
 /// Assigns as long as the node leads: one proposal for an action at a time.
 pub(super) async fn drive(driver: &Driver) {
@@ -31,16 +29,19 @@ async fn look(driver: &Driver, key: ActionKey) {
     let mut backoff = Backoff::default();
     loop {
         match assign(driver, &key).await {
-            Ok(looked) => return driver.hub.looked(&key, looked),
-            Err(refusal) => {
-                tracing::debug!(%refusal, "ready tasks were not assigned");
-                backoff.wait().await;
-            }
+            Ok(Some(looked)) => return driver.hub.looked(&key, looked),
+            // The slots were in other entries, or belong to workers that take no tasks although they
+            // have a poll, or the tasks that fit are among more queues than one look takes in. Without
+            // growing pauses these would be asked about as fast as the log is written.
+            Ok(None) => {}
+            Err(refusal) => tracing::debug!(%refusal, "ready tasks were not assigned"),
         }
+        backoff.wait().await;
     }
 }
 
-async fn assign(driver: &Driver, key: &ActionKey) -> Result<Looked, Refusal> {
+/// What a look came to; `None` when a fitting task was to be assigned and none was.
+async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<Looked>, Refusal> {
     let (namespace, action) = key;
     let workers = driver.hub.free_labels(key);
     let found = driver.context.gateway.read_here(|reader| {
@@ -50,21 +51,12 @@ async fn assign(driver: &Driver, key: &ActionKey) -> Result<Looked, Refusal> {
         let is_fitting = view::has_ready_for(reader, namespace, action, &workers)?;
         Ok((!is_fitting).then_some(Looked::NoneFitting))
     })?;
-    if let Some(nothing) = found {
-        return Ok(nothing);
+    if found.is_some() {
+        return Ok(found);
     }
     let action = action.clone();
     let body = Body::AssignTasks(AssignTasks { action });
     let reply = driver.submit(Command::new(namespace.clone(), body)).await?;
-    if let Reply::TasksAssigned {
-        count: 0,
-        is_fitting_left: false,
-        ..
-    } = reply
-    {
-        // The slots were in other entries, or belong to workers that take no tasks although they
-        // have a poll. Without a pause, the latter would be asked as fast as the log is written.
-        sleep(RETRY_DELAY_MIN).await;
-    }
-    Ok(Looked::MayBeLeft)
+    let is_fruitless = matches!(reply, Reply::TasksAssigned { count: 0, .. });
+    Ok((!is_fruitless).then_some(Looked::MayBeLeft))
 }

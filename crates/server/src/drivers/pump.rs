@@ -97,6 +97,7 @@ fn parcel(effect: &Effect) -> Option<Parcel> {
         Effect::DrainWorker { namespace, worker } => (namespace, worker, None, ToWorker::Draining),
         Effect::WakeWorkers { .. }
         | Effect::ArmTimer { .. }
+        | Effect::ArmSchedule { .. }
         | Effect::CheckChildInput { .. }
         | Effect::RunChanged { .. }
         | Effect::ActionRunEnded { .. }

@@ -6,7 +6,7 @@ use crate::errors::Refusal;
 use crate::limits::TIMERS_BATCH_MAX;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::tables::TimerKey;
-use flotilla_engine::view;
+use flotilla_engine::view::TimerCursor;
 use flotilla_engine::{Body, Command, FireTimer};
 use futures::future::join_all;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep_until};
 /// Fires what is due, then sleeps until the next deadline or until an earlier timer is set.
 pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
+    let mut cursor = TimerCursor::default();
     loop {
-        match look(driver).await {
+        match look(driver, &mut cursor).await {
             Ok(()) => backoff.reset(),
             Err(refusal) => {
                 // Most often the time of the log stands still, or has not come to where this node's
@@ -29,13 +30,13 @@ pub(super) async fn drive(driver: &Driver) {
 }
 
 /// Fires what is due, or sleeps until something may be. An error when nothing due could be fired.
-async fn look(driver: &Driver) -> Result<(), Refusal> {
+async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Refusal> {
     driver.signals.look();
     let now_ms = driver.context.gateway.replica().now_ms();
     let due = driver
         .context
         .gateway
-        .read_here(|reader| view::due_timers(reader, now_ms, TIMERS_BATCH_MAX))?;
+        .read_here(|reader| cursor.due_timers(reader, now_ms, TIMERS_BATCH_MAX))?;
     if due.timers.is_empty() {
         sleep(driver, now_ms, due.next_due_ms).await;
         return Ok(());

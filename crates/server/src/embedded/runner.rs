@@ -11,10 +11,12 @@ use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_wasm::{Report, Sandbox, SandboxError};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// How long the node may take to learn what the cluster knows of an action.
 const READ_DEADLINE: Duration = Duration::from_secs(10);
+/// How long to wait before it asks again.
+const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
 
 /// The sandbox of this node.
 pub(super) struct Runner {
@@ -41,9 +43,9 @@ impl Runner {
         place: Place,
     ) -> Result<Report, Refusal> {
         let action = crate::request::name(ActionName::new(task.action))?;
-        let slot = place.slot().await;
         let key = (namespace.clone(), action);
         let program = self.program(&key).await?;
+        let slot = place.slot().await;
         let (context, sandbox) = (self.context.clone(), self.sandbox.clone());
         let call = move || {
             // The slot is taken for as long as the call runs, even when nobody waits for it.
@@ -61,13 +63,21 @@ impl Runner {
 
     /// The action's program as the cluster knows it now: this node may be behind the leader that
     /// assigned.
+    ///
+    /// Without a leader it waits for one: nothing was run yet, so no attempt is to be lost.
     async fn program(&self, key: &ActionKey) -> Result<Option<Program>, Refusal> {
-        let deadline = Instant::now() + READ_DEADLINE;
-        self.context
-            .gateway
-            .read(Freshness::Linearizable, deadline, |reader| {
-                Program::find(reader, key)
-            })
-            .await
+        loop {
+            let deadline = Instant::now() + READ_DEADLINE;
+            let found = self
+                .context
+                .gateway
+                .read(Freshness::Linearizable, deadline, |reader| {
+                    Program::find(reader, key)
+                });
+            match found.await {
+                Err(refusal) if refusal.may_succeed_later() => sleep(READ_AGAIN_DELAY).await,
+                found => return found,
+            }
+        }
     }
 }

@@ -99,6 +99,7 @@ impl Worker {
                     Ok(None) => return Ok(StreamEnd::Again),
                     Err(status) => {
                         self.registration.heed(&status);
+                        tracing::debug!(%status, "the embedded worker's stream ended");
                         return Ok(StreamEnd::Again);
                     }
                 },

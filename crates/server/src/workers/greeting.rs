@@ -32,7 +32,6 @@ pub(super) struct Standing {
 impl Greeting {
     /// Checks a hello for itself.
     pub(super) fn new(hello: v1::WorkerHello) -> Result<Self, Refusal> {
-        bounded("actions", hello.actions.len(), PROCESSES_MAX)?;
         bounded(
             "held_task_tokens",
             hello.held_task_tokens.len(),
@@ -67,6 +66,7 @@ impl Greeting {
         let WorkerView {
             record, activity, ..
         } = self.registered(context)?;
+        self.check_actions(record.node.is_some())?;
         Ok(Request {
             key: self.key.clone(),
             actions: self.actions.iter().cloned().collect(),
@@ -109,6 +109,14 @@ impl Greeting {
         Ok(missing.map(|(assignment, input)| to_wire(assignment, input)))
     }
 
+    /// A node's own worker takes all WASM actions of its namespace, however many there are.
+    fn check_actions(&self, is_embedded: bool) -> Result<(), Refusal> {
+        if is_embedded {
+            return Ok(());
+        }
+        bounded("actions", self.actions.len(), PROCESSES_MAX)
+    }
+
     fn registered(&self, context: &Context) -> Result<WorkerView, Refusal> {
         let known = context.gateway.read_here(|reader| self.look_up(reader))?;
         let worker = &self.key.worker;
@@ -149,8 +157,13 @@ mod tests {
 
     #[test]
     fn a_hello_with_more_actions_than_a_worker_may_list_is_refused() {
-        assert!(Greeting::new(hello(PROCESSES_MAX)).is_ok());
-        let refusal = Greeting::new(hello(PROCESSES_MAX + 1)).err().unwrap();
+        let check = |count, is_embedded| {
+            let greeting = Greeting::new(hello(count)).unwrap();
+            greeting.check_actions(is_embedded)
+        };
+        assert!(check(PROCESSES_MAX, false).is_ok());
+        assert!(check(PROCESSES_MAX + 1, true).is_ok());
+        let refusal = check(PROCESSES_MAX + 1, false).unwrap_err();
         let text = refusal.to_string();
         assert!(
             text.contains("at most 1024 actions, but found 1025"),

@@ -145,6 +145,8 @@ impl Greeted<'_> {
     /// Answers the hello, and hands out again what the worker does not have of what it should.
     async fn greet_back(&self) -> Result<(), Refusal> {
         let standing = self.greeting.standing(&self.session.context)?;
+        // It may have begun to drain after its poll was asked for and before it was open.
+        self.poll.set_draining(standing.is_draining);
         let status = if standing.is_draining {
             v1::WorkerStatus::Draining
         } else {

@@ -6,8 +6,8 @@
 )]
 
 mod actions;
-mod embedded;
 mod dead_letters;
+mod embedded;
 mod members;
 mod node;
 mod retention;
