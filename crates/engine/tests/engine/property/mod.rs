@@ -134,7 +134,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in (0..=u8::MAX).cycle().take(600) {
+    for pick in (0..=u8::MAX).cycle().take(1_000) {
         let mut sample = || {
             single_histories()
                 .new_tree(&mut runner)
@@ -166,16 +166,18 @@ fn random_histories_reach_every_command_and_event() {
     assert!(panics > 20, "only {panics} histories met the damaged run");
 }
 
-const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
-    DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
-    AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
-    PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
-    ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
-    ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \
-    AcceptTask ReportTask InvalidateCache ResetPlan ExecutorStart ExecutorSuccess ExecutorOutcome \
-    ExecutorRetry ExecutorExhausted BreakerSkip BreakerOpened BreakerClosed RateLimited \
-    AwaitingReport CacheHit Fallback";
+const REACHED: &str = "\
+    CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun DecideChildInput \
+    RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
+    AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker \
+    FireTimer BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters \
+    PurgeDeadLetters ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry \
+    RetryScheduled PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched \
+    SignalTimeout ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted \
+    ActionRetryScheduled ActionCompleted ChildStarted ChildCompleted WorkflowCompleted \
+    WorkflowFailed WorkflowCancelled AcceptTask ReportTask InvalidateCache ResetPlan \
+    ExecutorStart ExecutorSuccess ExecutorOutcome ExecutorRetry ExecutorExhausted BreakerSkip \
+    BreakerOpened BreakerClosed RateLimited AwaitingReport CacheHit Fallback";
 
 /// The name of an enum's variant.
 fn first_word(value: &impl Debug) -> String {

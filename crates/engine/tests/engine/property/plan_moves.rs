@@ -10,7 +10,10 @@ pub(super) fn intents() -> impl Strategy<Value = Intent> {
     prop_oneof![
         8 => PLANNED.prop_map(|workflow| Intent::Start { workflow, key: None, id: None }),
         8 => on_tasks(),
-        6 => any::<u8>().prop_map(|token| Intent::Complete { token, outcome: 0 }),
+        6 => (any::<u8>(), prop::bool::weighted(0.3)).prop_map(|(token, is_pending)| {
+            let outcome = u8::from(is_pending);
+            Intent::Complete { token, outcome }
+        }),
         5 => (any::<u8>(), prop::option::weighted(0.3, 0..3_u8))
             .prop_map(|(token, code)| Intent::Fail { token, kind: 1, code }),
         3 => any::<u8>().prop_map(|token| Intent::Accept { token }),
@@ -22,5 +25,6 @@ pub(super) fn intents() -> impl Strategy<Value = Intent> {
             .prop_map(|(is_named, workflow)| Intent::Invalidate { is_named, workflow }),
         1 => prop::option::of(0..3_u8).prop_map(|executor| Intent::ResetPlan { executor }),
         1 => (0..8_u8).prop_map(|term| Intent::BeginTerm { term }),
+        2 => Just(Intent::SweepRuns),
     ]
 }

@@ -59,7 +59,7 @@ const DEFINITIONS: [&str; 9] = [
     "define rounds 1\n start: wait tick -> success=act\n act: run @missing -> failure=start",
     "define strict 1 idempotency=required\n start: wait go -> success=flo.Completed",
     "define planned 1 retention=300\n plan pay health-weighted health(5000 900000 2) \
-     cache(150 {input.n} on=refunded) errors(fatal=fraud)\n \
+     cache(600 {input.n} on=refunded) errors(fatal=fraud)\n \
      executor pay one @a priority=2 retry(2 constant 50) breaker(2 60 1) async(500)\n \
      executor pay two @b breaker(1 60 2) rate(second=2)\n \
      start: run @plan/pay retry(2 constant 30) poll(1 constant 20) \
