@@ -5,7 +5,7 @@ use crate::command::Subject;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Reply;
 use crate::store::StoreError;
-use crate::tables::{ActionRuns, Expiration, Expirations, Expiring, RunRemains};
+use crate::tables::{ActionRuns, Cluster, Expiration, Expirations, Expiring, RunRemains};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -28,8 +28,10 @@ impl SweepRuns {
                 sweep_remains(turn, number, remains, &mut room)?;
             }
         }
-        for expiration in due(turn)? {
-            if room == 0 {
+        let mut from_ms = turn.now_ms();
+        for (position, expiration) in due(turn)?.into_iter().enumerate() {
+            if room == 0 || position == SUBJECTS_MAX {
+                from_ms = expiration.due_ms;
                 break;
             }
             if is_set_aside(turn, expiration.subject)? {
@@ -49,16 +51,20 @@ impl SweepRuns {
                 }
             }
         }
+        let mut cluster = turn.cluster()?;
+        cluster.expirations_from_ms = from_ms;
+        turn.put::<Cluster>(&(), cluster);
         Ok(Reply::Done)
     }
 }
 
-/// What has expired, the longest first.
-fn due(turn: &Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
+/// What has expired, the longest first: one more than a sweep looks at, at most.
+fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
     let now_ms = turn.now_ms();
+    let from_ms = turn.cluster()?.expirations_from_ms;
     let mut due = Vec::new();
-    turn.visit::<Expirations>(&(), |expiration, _| {
-        if expiration.due_ms > now_ms || due.len() == SUBJECTS_MAX {
+    turn.visit_from::<Expirations>(&(), &from_ms, |expiration, _| {
+        if expiration.due_ms > now_ms || due.len() > SUBJECTS_MAX {
             return ControlFlow::Break(());
         }
         due.push(expiration);

@@ -33,6 +33,9 @@ pub struct ClusterRecord {
     pub requests_count: u64,
     /// What they take in all, in bytes.
     pub requests_bytes: u64,
+    /// Nothing that is kept expires before this time, in milliseconds (W4): where a sweep begins, so
+    /// that it walks no row that was taken away.
+    pub expirations_from_ms: u64,
     /// Commands that panicked (design rule 10).
     pub panics_count: u64,
 }

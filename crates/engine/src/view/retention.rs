@@ -1,5 +1,6 @@
 //! What the leader's driver forgets (W4).
 
+use super::cluster;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{Expirations, RunRemains, encode_prefix, visit};
 use std::ops::ControlFlow;
@@ -25,8 +26,12 @@ pub fn expired(reader: &dyn Reader, now_ms: u64) -> Result<Expired, StoreError> 
         expired.is_due = true;
         ControlFlow::Break(())
     })?;
-    let all = KeyRange::prefix(&encode_prefix::<Expirations>(&()));
-    visit::<Expirations>(reader, &all, Order::Ascending, |expiration, ()| {
+    let from_ms = cluster(reader)?.expirations_from_ms;
+    let kept = KeyRange {
+        from: encode_prefix::<Expirations>(&from_ms),
+        ..KeyRange::prefix(&encode_prefix::<Expirations>(&()))
+    };
+    visit::<Expirations>(reader, &kept, Order::Ascending, |expiration, ()| {
         expired.is_due |= expiration.due_ms <= now_ms;
         expired.next_due_ms = Some(expiration.due_ms);
         ControlFlow::Break(())

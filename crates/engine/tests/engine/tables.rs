@@ -239,6 +239,7 @@ fn cluster() -> ClusterRecord {
         plans_count: 3,
         requests_count: 1,
         requests_bytes: 80,
+        expirations_from_ms: 1_000,
         panics_count: 1,
     }
 }

@@ -5,9 +5,9 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::limits::RETENTION_MS_DEFAULT;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Definitions,
-    Expiration, Expirations, Expiring, History, PayloadOwner, PayloadRef, Payloads, Quarantine,
-    QuarantinedKind, RunRemains, Runs, SignalIds,
+    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Cluster,
+    Definitions, Expiration, Expirations, Expiring, History, PayloadOwner, PayloadRef, Payloads,
+    Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +62,9 @@ fn check_expirations(
         read::<Quarantine>(store, &quarantined).is_some()
     };
     assert!(found.is_subset(&expected), "what expires has ended");
+    let from_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.expirations_from_ms);
+    let is_found = |expiration: &Expiration| expiration.due_ms >= from_ms;
+    assert!(found.iter().all(is_found), "no sweep finds what expires");
     let missing: Vec<_> = expected.difference(&found).collect();
     assert!(
         missing.iter().all(is_set_aside),
