@@ -100,4 +100,7 @@ pub struct Assignment {
     pub step: Option<StepName>,
     /// The action run's labels (A3).
     pub labels: BTreeMap<String, String>,
+    /// How long after its acceptance the outcome may come by a report, in milliseconds; `None` when
+    /// the task cannot be accepted (W38).
+    pub report_timeout_ms: Option<u64>,
 }

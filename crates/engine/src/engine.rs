@@ -142,7 +142,7 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::BeginTerm(begin) => begin.apply(turn),
         Body::SweepRequests(sweep) => sweep.apply(turn),
         Body::AcceptTask(accept) => accept.apply(turn, namespace),
-        Body::ReportTask(report) => report.apply(turn, namespace),
+        Body::ReportTask(report) => report.apply(turn),
         Body::InvalidateCache(invalidate) => invalidate.apply(turn, namespace),
         Body::ResetPlan(reset) => reset.apply(turn, namespace),
         Body::PlanSchedule(plan) => plan.apply(turn, namespace),

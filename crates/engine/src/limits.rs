@@ -46,7 +46,7 @@ pub const HISTORY_HEAD_EVENTS: u64 = 100;
 /// Executors in a plan.
 pub const EXECUTORS_MAX: usize = 64;
 /// Results that the health of an executor is computed from (W31): the newest ones count.
-pub const HEALTH_SAMPLES_MAX: usize = 100;
+pub const HEALTH_SAMPLES_MAX: u32 = 100;
 /// Probes that a half-open breaker lets through at once (W32); a higher setting counts as this.
 pub const PROBES_MAX: u32 = 1_000;
 /// Slices of time in which the calls of a rate window are kept (W33): up to so many calls a window,

@@ -30,16 +30,16 @@ pub(super) enum Change {
 
 /// Whether an attempt may be made at `now_ms`.
 pub(crate) fn passage(state: &BreakerState, settings: &Breaker, now_ms: u64) -> Passage {
-    let probes_count = match state {
+    let in_flight = match state {
         BreakerState::Closed { .. } => return Passage::Free,
         BreakerState::Open { until_ms } if now_ms < *until_ms => {
             let until_ms = Some(*until_ms);
             return Passage::Blocked { until_ms };
         }
         BreakerState::Open { .. } => 0,
-        BreakerState::HalfOpen { probes } => probes.len(),
+        BreakerState::HalfOpen { probes } => probes_count(probes),
     };
-    if probes_count < probes_max(settings) {
+    if in_flight < probes_max(settings) {
         Passage::Probe
     } else {
         Passage::Blocked { until_ms: None }
@@ -47,8 +47,13 @@ pub(crate) fn passage(state: &BreakerState, settings: &Breaker, now_ms: u64) -> 
 }
 
 /// Probes that may be in flight at once.
-pub(crate) fn probes_max(settings: &Breaker) -> usize {
-    settings.half_open_max_calls.min(PROBES_MAX) as usize
+pub(crate) fn probes_max(settings: &Breaker) -> u32 {
+    settings.half_open_max_calls.min(PROBES_MAX)
+}
+
+/// Probes that are in flight.
+pub(crate) fn probes_count(probes: &[Probe]) -> u32 {
+    u32::try_from(probes.len()).unwrap_or(u32::MAX)
 }
 
 /// Lends a slot to a probe that was given passage.

@@ -16,36 +16,34 @@ const ONE: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Score {
     /// How often a business result came back, in millionths.
-    pub(crate) api: u64,
+    pub(crate) api: u32,
     /// How often it was `success`, in millionths.
-    pub(crate) business: u64,
+    pub(crate) business: u32,
     /// Both weighed together, less what the breaker takes off; in millionths.
-    pub(crate) score: u64,
+    pub(crate) score: u32,
     /// Results in the window.
-    pub(crate) samples_count: usize,
+    pub(crate) samples_count: u32,
 }
 
-/// The health of `executor` at `now_ms`; without `settings` nothing is counted, and only the breaker
-/// tells.
+/// The health of `executor` at `now_ms`.
 pub(crate) fn score(
     record: &PlanExecutorRecord,
     executor: &Executor,
-    settings: Option<&Health>,
+    settings: &Health,
     now_ms: u64,
 ) -> Score {
-    let samples: Vec<&Sample> = match settings {
-        Some(settings) => in_window(record, settings, now_ms).collect(),
-        None => Vec::new(),
-    };
-    let decay = settings.map_or(ONE, |settings| u64::from(settings.decay_millionths));
+    let samples: Vec<&Sample> = in_window(record, settings, now_ms).collect();
+    let decay = u64::from(settings.decay_millionths);
     let api = rate(&samples, decay, |verdict| verdict != Verdict::Failure);
     let business = rate(&samples, decay, |verdict| verdict == Verdict::Success);
     let both = (7 * api + 3 * business) / 10;
+    let score = penalize(both, &record.breaker, executor, now_ms);
+    let small = |rate: u64| u32::try_from(rate).expect("a rate is at most a million");
     Score {
-        api,
-        business,
-        score: penalize(both, &record.breaker, executor, now_ms),
-        samples_count: samples.len(),
+        api: small(api),
+        business: small(business),
+        score: small(score),
+        samples_count: u32::try_from(samples.len()).expect("few samples are kept"),
     }
 }
 
@@ -58,15 +56,15 @@ pub(super) fn note(
 ) {
     let samples = &mut record.samples;
     samples.retain(|sample| is_in(sample, settings, now_ms));
-    let surplus = (samples.len() + 1).saturating_sub(HEALTH_SAMPLES_MAX);
+    let surplus = (samples.len() + 1).saturating_sub(HEALTH_SAMPLES_MAX as usize);
     samples.drain(..surplus);
     let at_ms = now_ms;
     samples.push(Sample { at_ms, verdict });
 }
 
 /// Results of a whole plan that must lie in the window before health counts.
-pub(super) fn samples_min(settings: &Health) -> usize {
-    (settings.min_samples as usize).min(HEALTH_SAMPLES_MAX)
+pub(super) fn samples_min(settings: &Health) -> u32 {
+    settings.min_samples.min(HEALTH_SAMPLES_MAX)
 }
 
 /// The results in the window, newest first.
@@ -146,14 +144,14 @@ mod tests {
     }
 
     fn at(record: &PlanExecutorRecord, now_ms: u64) -> Score {
-        score(record, &executor(), Some(&SETTINGS), now_ms)
+        score(record, &executor(), &SETTINGS, now_ms)
     }
 
     #[test]
     fn no_data_and_no_failure_score_one() {
-        assert_eq!(at(&PlanExecutorRecord::default(), 5).score, ONE);
+        assert_eq!(at(&PlanExecutorRecord::default(), 5).score, 1_000_000);
         let healthy = at(&after(&[Verdict::Success; 40]), 40);
-        assert_eq!((healthy.score, healthy.samples_count), (ONE, 40));
+        assert_eq!((healthy.score, healthy.samples_count), (1_000_000, 40));
     }
 
     #[test]
@@ -164,7 +162,7 @@ mod tests {
         let failed_first = at(&after(&[Verdict::Failure, Verdict::Success]), 2);
         assert_eq!(failed_first.score, 526_315);
         let answered = at(&after(&[Verdict::Answer]), 2);
-        assert_eq!((answered.api, answered.business), (ONE, 0));
+        assert_eq!((answered.api, answered.business), (1_000_000, 0));
         assert_eq!(answered.score, 700_000);
     }
 
@@ -172,9 +170,9 @@ mod tests {
     fn results_age_with_the_window_and_only_the_newest_are_kept() {
         let failed = after(&[Verdict::Failure]);
         assert_eq!(at(&failed, 1_000).score, 0);
-        assert_eq!(at(&failed, 1_001).score, ONE);
+        assert_eq!(at(&failed, 1_001).score, 1_000_000);
         let many = after(&[Verdict::Success; 300]);
-        assert_eq!(many.samples.len(), HEALTH_SAMPLES_MAX);
+        assert_eq!(many.samples.len(), HEALTH_SAMPLES_MAX as usize);
         assert_eq!(many.samples[0].at_ms, 200);
         assert_eq!(samples_min(&SETTINGS), HEALTH_SAMPLES_MAX);
     }

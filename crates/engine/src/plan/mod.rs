@@ -33,11 +33,10 @@ pub use invalidate::InvalidateCache;
 pub use reset::ResetPlan;
 
 pub(crate) use abandon::abandon;
-pub(crate) use breaker::{Passage, passage, probes_max};
+pub(crate) use breaker::{Passage, passage, probes_count, probes_max};
 pub(crate) use cache::expire as expire_cache;
 pub(crate) use execute::execute;
 pub(crate) use health::score;
-pub(crate) use order::by_priority;
 pub(crate) use rate::{full_until_ms, remaining as remaining_calls};
 pub(crate) use settle::settle;
-pub(crate) use tracking::tracked;
+pub(crate) use tracking::{report_timeout_ms, tracked};

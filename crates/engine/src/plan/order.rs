@@ -29,7 +29,7 @@ pub(super) fn choose(
 }
 
 /// Priority descending, then document order.
-pub(crate) fn by_priority(plan: &Plan) -> Vec<ExecutorIndex> {
+fn by_priority(plan: &Plan) -> Vec<ExecutorIndex> {
     let mut order: Vec<ExecutorIndex> = (0..)
         .zip(&plan.executors)
         .map(|(position, _)| ExecutorIndex(position))
@@ -73,7 +73,7 @@ fn by_health(
     for index in &*order {
         let row = execution.executor_record(turn, *index)?;
         let executor = execution.executor(*index);
-        let health = health::score(&row.record, executor, Some(settings), now_ms);
+        let health = health::score(&row.record, executor, settings, now_ms);
         scores[index.position()] = health.score;
         samples_count += health.samples_count;
     }

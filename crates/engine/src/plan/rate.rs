@@ -41,12 +41,12 @@ pub(crate) fn remaining(
     limit: &RateLimit,
     window: RateWindow,
     now_ms: u64,
-) -> Option<u64> {
-    let calls_max = u64::from(limit.calls_max(window)?);
+) -> Option<u32> {
+    let calls_max = limit.calls_max(window)?;
     let count = calls
         .get(&window)
         .map_or(0, |buckets| count_in(buckets, window, now_ms));
-    Some(calls_max.saturating_sub(count))
+    Some(calls_max.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX)))
 }
 
 /// Notes a call at `now_ms` in every window that is limited.

@@ -1,15 +1,15 @@
 //! Whether a task's outcome may come later (W38).
 
-use super::execution::Execution;
-use crate::definition::Tracking;
+use crate::definition::{Definition, RunTarget, StepKind, Tracking};
 use crate::ids::ActionRunNumber;
 use crate::run::{ActivationRef, ActiveStep};
-use crate::tables::{ActionRunOwner, ActivationState, PlanEvent};
+use crate::tables::{ActionRunOwner, Activation, ActivationState, EventKind, PlanEvent};
 use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
 
 /// An attempt on an executor whose tracking is `async`.
 pub(crate) struct Tracked {
-    execution: Execution,
+    active: ActiveStep,
     /// How long after its acceptance a report may come, in milliseconds.
     pub(crate) timeout_ms: u64,
 }
@@ -20,22 +20,30 @@ pub(crate) fn tracked(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome
     let ActionRunOwner::Step { run, activation } = owner else {
         return Ok(None);
     };
-    let at = ActivationRef { run, activation };
-    let active = ActiveStep::load(turn, at)?;
-    let Some(ActivationState::Plan(state)) = active.map(|active| active.activation.state) else {
+    let Some(active) = ActiveStep::load(turn, ActivationRef { run, activation })? else {
         return Ok(None);
     };
-    let execution = Execution::load(turn, at)?;
-    let (Some(execution), Some(index)) = (execution, state.executor()) else {
-        return Ok(None);
+    let record = pinned(turn, active.run.record.definition)?;
+    let timeout_ms = report_timeout_ms(&record.definition, &active.activation);
+    Ok(timeout_ms.map(|timeout_ms| Tracked { active, timeout_ms }))
+}
+
+/// How long after its acceptance the outcome of the attempt that `active` makes may come, in
+/// milliseconds; `None` where it must come at once.
+pub(crate) fn report_timeout_ms(definition: &Definition, active: &Activation) -> Option<u64> {
+    let ActivationState::Plan(state) = &active.state else {
+        return None;
     };
-    Ok(match execution.executor(index).tracking {
+    let StepKind::Run(step) = &definition.step(active.step).kind else {
+        return None;
+    };
+    let RunTarget::Plan(plan) = step.target else {
+        return None;
+    };
+    match definition.plan(plan).executor(state.executor()?).tracking {
         Tracking::Sync => None,
-        Tracking::Async { timeout_ms } => Some(Tracked {
-            execution,
-            timeout_ms,
-        }),
-    })
+        Tracking::Async { timeout_ms } => Some(timeout_ms),
+    }
 }
 
 impl Tracked {
@@ -50,6 +58,6 @@ impl Tracked {
             action_run,
             deadline_ms,
         };
-        self.execution.event(turn, event);
+        self.active.note(turn, EventKind::Plan(event));
     }
 }

@@ -23,7 +23,7 @@ pub struct AcceptTask {
 impl AcceptTask {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let number = self.token.action_run;
-        let record = find_open(turn, namespace, number)?.record;
+        let record = find_open(turn, Some(namespace), number)?.record;
         if let Some(report) = record.report
             && self.token.is_of(record.attempt, report.secret)
         {

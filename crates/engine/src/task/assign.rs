@@ -10,6 +10,7 @@ use crate::effect::{Assignment, Effect};
 use crate::entry::Offer;
 use crate::ids::{ActionName, Namespace, RunId, StepName};
 use crate::limits::TASKS_ASSIGNED_MAX;
+use crate::plan;
 use crate::reply::Reply;
 use crate::run;
 use crate::store::StoreError;
@@ -224,6 +225,7 @@ fn deliver(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease, poll: u64) -> 
         run_id: origin.run_id,
         step: origin.step,
         labels: record.labels.clone(),
+        report_timeout_ms: origin.report_timeout_ms,
     };
     turn.effect(Effect::DeliverTask {
         worker: lease.worker.clone(),
@@ -233,11 +235,12 @@ fn deliver(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease, poll: u64) -> 
     Ok(())
 }
 
-/// The workflow run and step that a task belongs to.
+/// The workflow run and step that a task belongs to, and what they say of its report (W38).
 #[derive(Default)]
 struct Origin {
     run_id: Option<RunId>,
     step: Option<StepName>,
+    report_timeout_ms: Option<u64>,
 }
 
 fn origin_of(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome<Origin> {
@@ -245,10 +248,11 @@ fn origin_of(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome<Origin> 
         return Ok(Origin::default());
     };
     let owner = run::load(turn, run)?.record;
-    let definition = pinned(turn, owner.definition)?;
+    let definition = &pinned(turn, owner.definition)?.definition;
     let active = owner.activation(activation);
     Ok(Origin {
-        step: active.map(|active| definition.definition.step(active.step).name.clone()),
+        step: active.map(|active| definition.step(active.step).name.clone()),
+        report_timeout_ms: active.and_then(|active| plan::report_timeout_ms(definition, active)),
         run_id: Some(owner.id),
     })
 }

@@ -41,7 +41,7 @@ pub(super) fn check(
     namespace: &Namespace,
     token: &TaskToken,
 ) -> Outcome<Leased> {
-    let task = find_open(turn, namespace, token.action_run)?;
+    let task = find_open(turn, Some(namespace), token.action_run)?;
     match task.record.lease.clone() {
         Some(lease) if token.is_of(task.record.attempt, lease.secret) => Ok(Leased { task, lease }),
         None if task.record.report.is_some() => Err(Rejection::TaskAccepted(task.number).into()),
@@ -49,15 +49,15 @@ pub(super) fn check(
     }
 }
 
-/// The task of the open action run `number`.
+/// The task of the open action run `number`, in a namespace or in any.
 pub(super) fn find_open(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
+    namespace: Option<&Namespace>,
     number: ActionRunNumber,
 ) -> Outcome<Loaded> {
     let record = turn
         .get::<ActionRuns>(&number)?
-        .filter(|record| record.namespace == *namespace)
+        .filter(|record| namespace.is_none_or(|namespace| record.namespace == *namespace))
         .ok_or(Rejection::ActionRunNotFound(number))?;
     let record = Arc::unwrap_or_clone(record);
     let task = Loaded { number, record };

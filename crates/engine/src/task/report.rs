@@ -4,7 +4,7 @@ use super::end::{Ending, end};
 use super::lease::{drop_lease, find_open};
 use super::loaded::{Loaded, load};
 use super::token::TaskToken;
-use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
+use crate::ids::{ActionRunNumber, OutcomeName};
 use crate::json::Json;
 use crate::plan;
 use crate::rejection::Rejection;
@@ -16,7 +16,8 @@ use crate::worker;
 use serde::{Deserialize, Serialize};
 
 /// Ends a task of an executor whose tracking is `async`, once: after its acceptance, or before it when
-/// the report is faster than the worker.
+/// the report is faster than the worker. Whoever reports knows the token alone: it names the task in
+/// whichever namespace that is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportTask {
     /// The attempt.
@@ -28,12 +29,12 @@ pub struct ReportTask {
 }
 
 impl ReportTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
         let number = self.token.action_run;
-        let mut task = find_open(turn, namespace, number)?;
+        let mut task = find_open(turn, None, number)?;
         if plan::tracked(turn, task.record.owner)?.is_none() {
             return Err(Rejection::TaskNotTracked(number).into());
         }
@@ -43,7 +44,7 @@ impl ReportTask {
             return Err(Rejection::ReportTokenWrong(number).into());
         }
         if let Some(lease) = drop_lease(turn, &mut task)? {
-            let worker = (namespace, &lease.worker);
+            let worker = (&task.record.namespace, &lease.worker);
             worker::count(turn, worker, &task.record.action, true)?;
         }
         drop_report(turn, &mut task);

@@ -27,7 +27,9 @@ pub use obligation::{
     has_ready, has_ready_for, leased_tasks, workers_of_other_nodes,
 };
 pub use page::Page;
-pub use plan::{BreakerStatus, BreakerView, CacheView, ExecutorView, PlanView, RateView, plan};
+pub use plan::{
+    BreakerStatus, BreakerView, CacheView, ExecutorView, HealthView, PlanView, RateView, plan,
+};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs};
 pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};

@@ -7,12 +7,13 @@ use crate::entry::NodeId;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
 use crate::json::Json;
 use crate::limits::LABEL_QUEUES_VISITED_MAX;
+use crate::plan;
 use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, InputChecks, ReadyActions,
-    ReadyLabels, RequestAges, Runs, WorkerActivities, WorkerState, Workers, encode_key,
-    encode_prefix, read, visit,
+    ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, Definitions,
+    InputChecks, ReadyActions, ReadyLabels, RequestAges, Runs, WorkerActivities, WorkerState,
+    Workers, encode_key, encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
 use std::collections::BTreeMap;
@@ -113,8 +114,27 @@ pub fn assignment(
         run_id,
         step: step.flatten(),
         labels: record.labels.clone(),
+        report_timeout_ms: report_timeout_ms(reader, record.owner)?,
     };
     Ok(Some((assignment, input)))
+}
+
+/// How long a report on a task of `owner` may take (W38).
+fn report_timeout_ms(
+    reader: &dyn Reader,
+    owner: ActionRunOwner,
+) -> Result<Option<u64>, StoreError> {
+    let ActionRunOwner::Step { run, activation } = owner else {
+        return Ok(None);
+    };
+    let Some(run) = read::<Runs>(reader, &run)? else {
+        return Ok(None);
+    };
+    let record = read::<Definitions>(reader, &run.definition)?;
+    let active = run.activation(activation);
+    Ok(record
+        .zip(active)
+        .and_then(|(record, active)| plan::report_timeout_ms(&record.definition, active)))
 }
 
 /// Embedded workers of nodes other than `node` that are not known to be gone, with their process:
@@ -216,7 +236,7 @@ pub fn child_input_check(
     let ActivationState::ChildInput { definition } = active.state else {
         return Ok(None);
     };
-    let Some(record) = read::<crate::tables::Definitions>(reader, &definition)? else {
+    let Some(record) = read::<Definitions>(reader, &definition)? else {
         return Ok(None);
     };
     let schema = record

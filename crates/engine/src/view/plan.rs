@@ -5,8 +5,9 @@ use crate::definition::{
     Definition, Executor, Plan, RateLimit, RateWindow, RunTarget, Selection, StepIndex, StepKind,
 };
 use crate::ids::{ActionName, ExecutorName, Namespace, PlanName, WorkflowName};
-use crate::plan::{Passage, by_priority, full_until_ms, passage, probes_max};
-use crate::plan::{remaining_calls, score};
+use crate::plan::{
+    Passage, full_until_ms, passage, probes_count, probes_max, remaining_calls, score,
+};
 use crate::store::{Reader, StoreError};
 use crate::tables::{
     BreakerState, Definitions, PlanExecutorRecord, PlanExecutors, PlanRecord, Plans, RunRecord,
@@ -20,7 +21,7 @@ pub struct PlanView {
     pub name: PlanName,
     /// How the order of its executors is chosen.
     pub selection: Selection,
-    /// By priority, then in document order.
+    /// In document order.
     pub executors: Vec<ExecutorView>,
     /// What is cached, for a plan that caches.
     pub cache: Option<CacheView>,
@@ -35,18 +36,25 @@ pub struct ExecutorView {
     pub action: ActionName,
     /// Higher goes first.
     pub priority: i32,
-    /// Its health score in millionths, the breaker's share included (W31).
-    pub health_millionths: u64,
-    /// How often a business result came back, in millionths.
-    pub api_success_millionths: u64,
-    /// How often it was `success`, in millionths.
-    pub business_success_millionths: u64,
-    /// Results that these were computed from.
-    pub samples_count: u64,
+    /// How healthy it is, where the plan tracks health.
+    pub health: Option<HealthView>,
     /// Its breaker, where it has one.
     pub breaker: Option<BreakerView>,
     /// Its limited windows, the shortest first.
     pub rates: Vec<RateView>,
+}
+
+/// The health of an executor (W31), in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthView {
+    /// The score, the breaker's share included.
+    pub score: u32,
+    /// How often a business result came back.
+    pub api_success: u32,
+    /// How often it was `success`.
+    pub business_success: u32,
+    /// Results that these were computed from.
+    pub samples_count: u32,
 }
 
 /// A circuit breaker (W32).
@@ -61,9 +69,9 @@ pub struct BreakerView {
     /// Until when it is open, in milliseconds.
     pub open_until_ms: Option<u64>,
     /// Probes in flight, while it is half-open.
-    pub open_probes: u64,
+    pub open_probes: u32,
     /// Probes that may be in flight.
-    pub probes_max: u64,
+    pub probes_max: u32,
 }
 
 /// The manual's breaker states.
@@ -97,7 +105,7 @@ pub struct RateView {
     /// Calls that it may hold.
     pub calls_max: u32,
     /// Calls that it has room for now.
-    pub calls_remaining: u64,
+    pub calls_remaining: u32,
 }
 
 /// What a plan has cached (W37).
@@ -135,8 +143,8 @@ pub fn plan(
         (namespace.clone(), workflow.clone(), plan.name.clone()),
     )?;
     let mut executors = Vec::new();
-    for index in by_priority(plan) {
-        executors.push(state.executor(reader, plan, plan.executor(index))?);
+    for executor in &plan.executors {
+        executors.push(state.executor(reader, plan, executor)?);
     }
     let usage = state.record.map(|record| record.cache).unwrap_or_default();
     Ok(Some(PlanView {
@@ -170,8 +178,7 @@ pub(super) fn rate_detail(
         plan.name.clone(),
     );
     let state = State::read(reader, key)?;
-    for index in by_priority(plan) {
-        let executor = plan.executor(index);
+    for executor in &plan.executors {
         let Some(limit) = &executor.rate_limit else {
             continue;
         };
@@ -222,16 +229,21 @@ impl State {
         executor: &Executor,
     ) -> Result<ExecutorView, StoreError> {
         let record = self.executor_record(reader, executor)?;
-        let health = score(&record, executor, plan.health.as_ref(), self.now_ms);
+        let health = plan.health.as_ref().map(|settings| {
+            let health = score(&record, executor, settings, self.now_ms);
+            HealthView {
+                score: health.score,
+                api_success: health.api,
+                business_success: health.business,
+                samples_count: health.samples_count,
+            }
+        });
         let rates = executor.rate_limit.as_ref();
         Ok(ExecutorView {
             name: executor.name.clone(),
             action: executor.action.clone(),
             priority: executor.priority,
-            health_millionths: health.score,
-            api_success_millionths: health.api,
-            business_success_millionths: health.business,
-            samples_count: health.samples_count as u64,
+            health,
             breaker: self.breaker(executor, &record.breaker),
             rates: rates.map_or_else(Vec::new, |limit| self.rates(limit, &record)),
         })
@@ -242,7 +254,7 @@ impl State {
         let (failures_count, open_probes) = match state {
             BreakerState::Closed { failures_count } => (*failures_count, 0),
             BreakerState::Open { .. } => (0, 0),
-            BreakerState::HalfOpen { probes } => (0, probes.len()),
+            BreakerState::HalfOpen { probes } => (0, probes_count(probes)),
         };
         let (status, open_until_ms) = match passage(state, settings, self.now_ms) {
             Passage::Free => (BreakerStatus::Closed, None),
@@ -254,8 +266,8 @@ impl State {
             failures_count,
             failure_threshold: settings.failure_threshold,
             open_until_ms,
-            open_probes: open_probes as u64,
-            probes_max: probes_max(settings) as u64,
+            open_probes,
+            probes_max: probes_max(settings),
         })
     }
 

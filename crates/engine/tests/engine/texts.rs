@@ -213,5 +213,6 @@ fn assignment() -> Assignment {
         run_id: Some(samples::run_id()),
         step: Some(StepName::new("start").expect("a name")),
         labels: samples::labels(),
+        report_timeout_ms: Some(300_000),
     }
 }

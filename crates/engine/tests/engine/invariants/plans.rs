@@ -103,7 +103,7 @@ fn check_cache(store: &MemoryStore, plan: PlanNumber, usage: &CacheUsage) {
 }
 
 fn check_bounds(record: &PlanExecutorRecord) {
-    assert!(record.samples.len() <= HEALTH_SAMPLES_MAX);
+    assert!(record.samples.len() <= HEALTH_SAMPLES_MAX as usize);
     assert!(record.samples.is_sorted_by_key(|sample| sample.at_ms));
     for window in RateWindow::ALL {
         let calls = record.calls.get(&window).map_or(&[][..], Vec::as_slice);

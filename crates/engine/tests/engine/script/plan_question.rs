@@ -48,16 +48,19 @@ pub(super) fn show_waiting(world: &World, line: &mut Line) -> String {
 }
 
 fn executor_in_words(executor: &ExecutorView) -> String {
-    let (name, health) = (&executor.name, executor.health_millionths);
-    let (api, business) = (
-        executor.api_success_millionths,
-        executor.business_success_millionths,
-    );
-    let samples = executor.samples_count;
+    let health = executor.health.map(|health| {
+        let (score, api, business) = (health.score, health.api_success, health.business_success);
+        let samples = health.samples_count;
+        format!("{score} (api {api} business {business} of {samples})")
+    });
     let breaker = executor.breaker.as_ref().map(breaker_in_words);
     let rates: String = executor.rates.iter().map(rate_in_words).collect();
     format!(
-        "{name} health {health} (api {api} business {business} of {samples}){}{rates}",
+        "{} runs {} priority {}{}{}{rates}",
+        executor.name,
+        executor.action,
+        executor.priority,
+        option(", health ", &health),
         option(", breaker ", &breaker)
     )
 }

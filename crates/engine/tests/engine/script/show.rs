@@ -101,11 +101,12 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
             poll,
             assignment,
         } => format!(
-            "deliver {} attempt {} to {worker} poll {poll} until {} input={}",
+            "deliver {} attempt {} to {worker} poll {poll} until {} input={}{}",
             assignment.token.action_run,
             assignment.token.attempt,
             assignment.lease_expires_at_ms,
-            payload(world, assignment.input)
+            payload(world, assignment.input),
+            option(" report within ", &assignment.report_timeout_ms)
         ),
         Effect::RevokeTask { worker, token, .. } => format!(
             "revoke {} attempt {} from {worker}",
