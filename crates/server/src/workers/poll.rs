@@ -236,6 +236,7 @@ pub(super) mod testing {
             run_id: None,
             step: None,
             labels: BTreeMap::new(),
+            report_timeout_ms: None,
         }))
     }
 }
