@@ -1,22 +1,31 @@
 //! From bytes to a module that can be instantiated.
 
+use crate::abi::Abi;
 use crate::error::Broken;
+use crate::flo::{self, Services};
 use crate::guest::Guest;
-use crate::imports;
 use crate::inspection::{self, FEATURES, ModuleInfo};
+use crate::wasi::{self, Process};
 use std::time::Instant;
 use wasmtime::{Config, Engine, InstancePre, Linker, Module};
 
-/// The engine with the host's functions.
+/// The engine with the host's functions, those of each ABI apart.
 pub(crate) struct Compiler {
     engine: Engine,
-    linker: Linker<Guest>,
+    flo: Linker<Guest<Services>>,
+    wasi: Linker<Guest<Process>>,
 }
 
-/// A module that passed inspection, with its imports bound.
+/// A module that passed inspection.
 pub(crate) struct CompiledModule {
     pub(crate) info: ModuleInfo,
-    pub(crate) instance: InstancePre<Guest>,
+    pub(crate) instance: BoundModule,
+}
+
+/// A module with its imports bound, by the ABI that it follows.
+pub(crate) enum BoundModule {
+    Flo(InstancePre<Guest<Services>>),
+    Wasi(InstancePre<Guest<Process>>),
 }
 
 impl Compiler {
@@ -28,9 +37,10 @@ impl Compiler {
         // A trap is told by its kind: frames would be collected and never shown.
         config.wasm_backtrace_max_frames(None);
         let engine = Engine::new(&config)?;
-        let mut linker = Linker::new(&engine);
-        imports::link(&mut linker)?;
-        Ok(Self { engine, linker })
+        let (mut flo, mut wasi) = (Linker::new(&engine), Linker::new(&engine));
+        flo::link(&mut flo)?;
+        wasi::link(&mut wasi)?;
+        Ok(Self { engine, flo, wasi })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -43,12 +53,58 @@ impl Compiler {
         let info = inspection::read(bytes)?;
         let started = Instant::now();
         let instance = Module::from_binary(&self.engine, bytes)
-            .and_then(|module| self.linker.instantiate_pre(&module))
+            .and_then(|module| self.bind(&module, info.abi))
             .map_err(|error| Broken::Compile {
                 reason: format!("{error:#}"),
             })?;
         let elapsed = started.elapsed();
         tracing::debug!(bytes = bytes.len(), ?elapsed, "compiled a WASM module");
         Ok(CompiledModule { info, instance })
+    }
+
+    fn bind(&self, module: &Module, abi: Abi) -> wasmtime::Result<BoundModule> {
+        Ok(match abi {
+            Abi::Flo => BoundModule::Flo(self.flo.instantiate_pre(module)?),
+            Abi::Wasi => BoundModule::Wasi(self.wasi.instantiate_pre(module)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::to_binary;
+
+    /// A module that imports everything that its ABI offers, with the types of the table.
+    fn importing_all(abi: Abi) -> Vec<u8> {
+        let list = |kind: &str, types: &[wasmparser::ValType]| {
+            let types = types.iter().map(|one| format!("({kind} {one})"));
+            types.collect::<String>()
+        };
+        let imports = abi.imports().map(|import| {
+            let (params, results) = (import.signature.params, import.signature.results);
+            let (params, results) = (list("param", params), list("result", results));
+            let (module, name) = (abi.module(), import.name);
+            format!(r#"(import "{module}" "{name}" (func {params} {results}))"#)
+        });
+        let imports: String = imports.collect();
+        let exports = match abi {
+            Abi::Flo => {
+                r#"(func (export "alloc") (param i32) (result i32) unreachable)
+                   (func (export "handle") (param i32 i32) (result i64) unreachable)"#
+            }
+            Abi::Wasi => r#"(func (export "_start"))"#,
+        };
+        let text = format!(r#"(module {imports} (memory (export "memory") 1) {exports})"#);
+        to_binary(text.as_bytes()).unwrap().into_owned()
+    }
+
+    #[test]
+    fn every_import_in_the_tables_is_bound_with_the_type_in_the_tables() {
+        for (abi, count) in [(Abi::Flo, 5), (Abi::Wasi, 46)] {
+            assert_eq!(abi.imports().count(), count);
+            let compiled = Compiler::new().unwrap().compile(&importing_all(abi));
+            assert_eq!(compiled.unwrap().info.abi, abi);
+        }
     }
 }

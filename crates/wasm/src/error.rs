@@ -1,8 +1,8 @@
 //! How a call can end without an answer.
 
-use crate::limiter::{MemoryExceeded, TableExceeded};
 use crate::limits::TABLE_ELEMENTS_MAX;
 use crate::rejection::ModuleRejected;
+use std::fmt;
 use wasmtime::Trap;
 
 /// Why a call has no answer: each kind is an outcome of A7.
@@ -75,6 +75,22 @@ pub enum Failure {
         bytes: u32,
         /// The action's limit.
         bytes_max: usize,
+    },
+    /// What a WASI command wrote to stdout is longer than the action may answer.
+    #[error("expected an output of at most {bytes_max} bytes, but the action wrote more")]
+    OutputOverrun {
+        /// The action's limit.
+        bytes_max: usize,
+    },
+    /// A WASI command exited with a status that is neither success nor pending (A8).
+    #[error(fmt = write_exit)]
+    Exited {
+        /// The exit status.
+        status: u32,
+        /// The last line of stderr that is not blank.
+        last_line: Option<String>,
+        /// The first function for files or network that it called in vain.
+        denied: Option<&'static str>,
     },
     /// The memory grew past the action's limit.
     #[error(
@@ -152,21 +168,11 @@ impl InvocationError {
         }
     }
 
-    /// Sorts what the engine reports: a trap is the guest's failure, the rest is ours.
+    /// Sorts what the engine reports: what one of our own functions ended the call with, a trap as
+    /// the guest's failure, and the rest as ours.
     pub(crate) fn from_engine(error: &wasmtime::Error, timeout_ms: u64) -> Self {
-        if let Some(&MemoryExceeded {
-            bytes_wanted,
-            bytes_max,
-        }) = error.downcast_ref()
-        {
-            return Failure::MemoryExceeded {
-                bytes_wanted,
-                bytes_max,
-            }
-            .into();
-        }
-        if let Some(&TableExceeded { elements_wanted }) = error.downcast_ref() {
-            return Failure::TableExceeded { elements_wanted }.into();
+        if let Some(ended) = error.downcast_ref::<Self>() {
+            return ended.clone();
         }
         match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt) => Self::TimedOut { timeout_ms },
@@ -203,7 +209,8 @@ impl Failure {
             Self::UnknownCode { .. } => "unknown_code",
             Self::InitFailed { .. } => "init_failed",
             Self::OutputOutOfBounds { .. } => "output_out_of_bounds",
-            Self::OutputTooLarge { .. } => "output_limit",
+            Self::OutputTooLarge { .. } | Self::OutputOverrun { .. } => "output_limit",
+            Self::Exited { .. } => "exit_status",
             Self::MemoryExceeded { .. } => "memory_limit",
             Self::TableExceeded { .. } => "table_limit",
             Self::StackExhausted => "stack_exhausted",
@@ -220,5 +227,28 @@ impl Broken {
             Self::Compile { .. } => "module_not_compiled",
             Self::Sandbox { .. } => "sandbox",
         }
+    }
+}
+
+/// The action's own words where it left some, since its owner knows those.
+fn write_exit(
+    status: &u32,
+    last_line: &Option<String>,
+    denied: &Option<&'static str>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match last_line {
+        Some(line) => f.write_str(line)?,
+        None => write!(
+            f,
+            "expected the action to exit with 0, but it exited with {status}"
+        )?,
+    }
+    match denied {
+        Some(name) => write!(
+            f,
+            " (it called `{name}`, but an action is given neither files nor network)"
+        ),
+        None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! The check of a module at registration: validation and interface, without compiling it.
 
-use crate::abi::{self, Abi, Export, Import, Signature};
+use crate::abi::{self, Abi, Export, Import, Signature, flo, preview1};
 use crate::limits::{Limits, PAGE_BYTES, TABLE_ELEMENTS_MAX, TABLES_MAX};
 use crate::rejection::ModuleRejected;
 use wasmparser::types::{EntityType, Types};
@@ -51,7 +51,7 @@ pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
             reason: error.message().to_owned(),
         })?;
     let interface = Interface { types: &types };
-    let abi = interface.detect_abi()?;
+    let abi = interface.detect_abi();
     interface.check_imports(abi)?;
     let memory_bytes_min = interface.check_memory_export()?;
     for export in abi.exports() {
@@ -82,33 +82,31 @@ struct Interface<'a> {
 }
 
 impl Interface<'_> {
-    fn detect_abi(&self) -> Result<Abi, ModuleRejected> {
-        if self.export(abi::WASI_START).is_some() && self.export(abi::HANDLE).is_none() {
-            return Err(ModuleRejected::WasiCommand);
+    /// A module with the entry points of both ABIs is one of Flo's own: compilers export `_start`
+    /// unasked, but nobody exports `handle` by accident.
+    fn detect_abi(&self) -> Abi {
+        if self.export(preview1::START).is_some() && self.export(flo::HANDLE).is_none() {
+            Abi::Wasi
+        } else {
+            Abi::Flo
         }
-        Ok(Abi::Flo)
     }
 
     fn check_imports(&self, abi: Abi) -> Result<(), ModuleRejected> {
         for (module, name, entity) in self.types.as_ref().core_imports().into_iter().flatten() {
             let offered = abi
                 .imports()
-                .iter()
-                .find(|i| i.module == module && i.name == name);
-            let Some(Import {
-                module,
-                name,
-                signature,
-            }) = offered
-            else {
+                .find(|import| module == abi.module() && name == import.name);
+            let Some(Import { name, signature }) = offered else {
                 return Err(ModuleRejected::ForeignImport {
+                    offered: abi.module(),
                     module: module.to_owned(),
                     name: name.to_owned(),
                 });
             };
             if self.signature(entity) != Some(*signature) {
                 return Err(ModuleRejected::MistypedImport {
-                    module,
+                    module: abi.module(),
                     name,
                     expected: signature.to_string(),
                     actual: self.describe(entity),

@@ -1,5 +1,6 @@
 //! The bound on a guest's memory and tables.
 
+use crate::error::{Failure, InvocationError};
 use crate::limits::{TABLE_ELEMENTS_MAX, TABLES_MAX};
 use wasmtime::ResourceLimiter;
 
@@ -11,21 +12,6 @@ use wasmtime::ResourceLimiter;
 /// still answers −1.
 pub(crate) struct Limiter {
     pub(crate) memory_bytes_max: usize,
-}
-
-/// A guest asked for more memory than its action may use.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("memory limit of {bytes_max} bytes")]
-pub(crate) struct MemoryExceeded {
-    pub(crate) bytes_wanted: usize,
-    pub(crate) bytes_max: usize,
-}
-
-/// A guest asked for a larger table than any may have.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("table limit of {TABLE_ELEMENTS_MAX} elements")]
-pub(crate) struct TableExceeded {
-    pub(crate) elements_wanted: usize,
 }
 
 impl ResourceLimiter for Limiter {
@@ -40,11 +26,11 @@ impl ResourceLimiter for Limiter {
         }
         let bytes_max = self.memory_bytes_max;
         if desired > bytes_max {
-            return Err(MemoryExceeded {
+            let exceeded = Failure::MemoryExceeded {
                 bytes_wanted: desired,
                 bytes_max,
-            }
-            .into());
+            };
+            return Err(InvocationError::from(exceeded).into());
         }
         Ok(true)
     }
@@ -59,10 +45,10 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         if desired > TABLE_ELEMENTS_MAX {
-            return Err(TableExceeded {
+            let exceeded = Failure::TableExceeded {
                 elements_wanted: desired,
-            }
-            .into());
+            };
+            return Err(InvocationError::from(exceeded).into());
         }
         Ok(true)
     }

@@ -8,6 +8,16 @@ pub(crate) const LOG_BYTES_MAX: usize = 64 << 10;
 pub(crate) const LOG_LINE_BYTES_MAX: usize = 4 << 10;
 /// A name given to `set_outcome` (W11). In bytes.
 pub(crate) const OUTCOME_BYTES_MAX: usize = 64;
+/// A key that a guest gives to the key-value store. In bytes.
+pub(crate) const KEY_BYTES_MAX: usize = 64 << 10;
+/// A value that a guest gives to the key-value store (A40). In bytes.
+pub(crate) const VALUE_BYTES_MAX: usize = 64 << 10;
+/// The line of stderr that is a failure's message; a longer one is cut. In bytes.
+pub(crate) const LAST_LINE_BYTES_MAX: usize = 2 << 10;
+/// Buffers, or events awaited, that one call of a WASI function may name.
+pub(crate) const WASI_LIST_MAX: u32 = 1_024;
+/// What one call of a WASI function copies; it then says how much it was. In bytes.
+pub(crate) const WASI_COPY_BYTES_MAX: usize = 1 << 20;
 /// Compiled modules that a sandbox keeps; the one unused for longest gives way.
 pub(crate) const MODULES_CACHED_MAX: usize = 64;
 /// Tables that a module may have: compilers emit one, for function pointers.

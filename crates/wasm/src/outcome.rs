@@ -32,6 +32,8 @@ const EXECUTION_LEVEL: [&str; 3] = ["target_not_found", "target_disabled", "exec
 impl OutcomeName {
     /// The outcome of a handler that names no other.
     pub const SUCCESS: Self = Self(Cow::Borrowed("success"));
+    /// The outcome of a handler that is to be asked again (W14).
+    pub const PENDING: Self = Self(Cow::Borrowed("pending"));
 
     /// Checks a name.
     ///

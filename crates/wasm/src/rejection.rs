@@ -1,5 +1,7 @@
 //! Why a module is refused.
 
+use crate::abi::preview1;
+
 /// Why a module is refused at registration, or cannot be run (A9). [`ModuleRejected::hint`] says
 /// what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,14 +24,11 @@ pub enum ModuleRejected {
     /// A component in place of a module.
     #[error("expected a core WebAssembly module, but this is a component")]
     Component,
-    /// A WASI command (A8) in place of a module of ABI 1.
-    #[error(
-        "expected the module to export `handle`, but it is a WASI command (it exports `_start`)"
-    )]
-    WasiCommand,
-    /// It imports what no host offers.
-    #[error("expected imports of the module `flo` only, but it imports `{module}.{name}`")]
+    /// It imports what the host of its ABI does not offer.
+    #[error("expected imports of the module `{offered}` only, but it imports `{module}.{name}`")]
     ForeignImport {
+        /// The only module that it may import from.
+        offered: &'static str,
         /// The import's module.
         module: String,
         /// The import's name.
@@ -100,24 +99,27 @@ impl ModuleRejected {
         match self {
             Self::MalformedText { .. } => "give a binary module (.wasm) or WebAssembly text (.wat)",
             Self::Malformed { .. } => {
-                "build for the target wasm32-unknown-unknown, without threads, garbage collection \
-                 or 64-bit memory, and check that the file was copied whole"
+                "build for the target wasm32-unknown-unknown or wasm32-wasip1, without threads, \
+                 garbage collection or 64-bit memory, and check that the file was copied whole"
             }
             Self::Component => {
-                "build a core module, for example with the target wasm32-unknown-unknown"
+                "build a core module, for example with the target wasm32-unknown-unknown or \
+                 wasm32-wasip1"
             }
-            Self::WasiCommand => {
-                "export `memory`, `alloc` and `handle` from a library, for example with the target \
-                 wasm32-unknown-unknown; WASI commands are not supported yet"
+            Self::ForeignImport { offered, .. } if *offered == preview1::MODULE => {
+                "a WASI command may import functions of WASI preview 1 only; build it for the \
+                 target wasm32-wasip1, without libraries that need a host of their own"
             }
             Self::ForeignImport { .. } => {
-                "a module may import log, kv_get, kv_set, kv_delete and set_outcome from `flo`; \
-                 build without WASI, for example with the target wasm32-unknown-unknown"
+                "a module with `handle` may import log, kv_get, kv_set, kv_delete and set_outcome \
+                 from `flo`: build it for the target wasm32-unknown-unknown; a program that needs \
+                 WASI is built as a command, which exports `_start` and no `handle`"
             }
             Self::MistypedImport { .. } => "declare the import with the type named above",
             Self::MissingExport { .. } | Self::MistypedExport { .. } => {
-                "export `memory`, `alloc(i32) -> i32` and `handle(i32, i32) -> i64`; \
-                 `dealloc(i32, i32)` and `init() -> i32` are optional"
+                "export `memory`, `alloc(i32) -> i32` and `handle(i32, i32) -> i64`, with \
+                 `dealloc(i32, i32)` and `init() -> i32` as you like; or build a WASI command, \
+                 which exports `memory` and `_start()`"
             }
             Self::MemoryTooLarge { .. } => {
                 "raise the action's memory limit, or build the module with a smaller stack and \

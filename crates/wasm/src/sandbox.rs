@@ -1,16 +1,18 @@
 //! The sandbox: one per node, shared by all threads that run actions.
 
 use crate::cache::{ModuleCache, ModuleDigest};
-use crate::call;
-use crate::compiler::Compiler;
+use crate::compiler::{BoundModule, CompiledModule, Compiler};
 use crate::error::{Broken, InvocationError};
 use crate::host::Host;
+use crate::inspection;
 use crate::limits::Limits;
 use crate::log::Logs;
 use crate::outcome::OutcomeName;
+use crate::task::Task;
 use crate::ticker::Ticker;
+use crate::{flo, wasi};
 
-/// Runs WASM actions (A7, A9).
+/// Runs WASM actions (A7, A8, A9).
 ///
 /// It owns the engine, the thread that counts epochs for timeouts, and the cache of compiled
 /// modules. Dropping it ends the thread.
@@ -30,7 +32,9 @@ pub struct Invocation<'a> {
     pub input: &'a [u8],
     /// What it may use.
     pub limits: Limits,
-    /// What it may reach.
+    /// What the call serves.
+    pub task: Task<'a>,
+    /// What it may reach. A WASI command reaches nothing.
     pub host: Box<dyn Host>,
 }
 
@@ -46,7 +50,7 @@ pub struct Report {
 /// What an action answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// `success` unless the action set another.
+    /// `success` unless the action set another, or exited as pending.
     pub outcome: OutcomeName,
     /// The output's bytes; the sandbox does not ask whether they are JSON.
     pub output: Vec<u8>,
@@ -81,23 +85,16 @@ impl Sandbox {
     /// Runs an action once, in an instance of its own.
     ///
     /// It blocks until the action ends, at most for the limits' timeout beside the compilation of a
-    /// module that is not cached and the time spent in the host. The calling thread needs 1 MiB of
-    /// free stack.
+    /// module that is not cached. Only a host that does not give up at the deadline it is told can
+    /// hold it for longer. The calling thread needs 1 MiB of free stack.
     #[must_use]
     pub fn invoke(&self, invocation: Invocation<'_>) -> Report {
-        let Invocation {
-            digest,
-            module,
-            input,
-            limits,
-            host,
-        } = invocation;
-        let compiled = self.cache.get_or_compile(digest, || {
-            let bytes = module().ok_or(Broken::Missing)?;
+        let compiled = self.cache.get_or_compile(invocation.digest, || {
+            let bytes = (invocation.module)().ok_or(Broken::Missing)?;
             self.compiler.compile(&bytes)
         });
-        match compiled {
-            Ok(compiled) => call::run(&compiled, input, &limits, host),
+        match compiled.and_then(|compiled| run(&compiled, invocation)) {
+            Ok(report) => report,
             Err(broken) => Report {
                 result: Err(broken.into()),
                 logs: Logs::default(),
@@ -110,4 +107,13 @@ impl Sandbox {
     pub fn compilations_count(&self) -> u64 {
         self.cache.compilations_count()
     }
+}
+
+fn run(compiled: &CompiledModule, invocation: Invocation<'_>) -> Result<Report, Broken> {
+    // The limit may have been lowered since the module was registered.
+    inspection::check_memory(&compiled.info, &invocation.limits)?;
+    Ok(match &compiled.instance {
+        BoundModule::Flo(module) => flo::run(module, invocation),
+        BoundModule::Wasi(module) => wasi::run(module, invocation),
+    })
 }

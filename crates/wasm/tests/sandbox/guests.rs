@@ -2,7 +2,14 @@
 
 use flotilla_wasm::{
     Failure, Host, Invocation, InvocationError, Limits, ModuleDigest, NoStore, Report, Sandbox,
-    to_binary,
+    Task, to_binary,
+};
+
+/// What every call serves.
+const TASK: Task<'_> = Task {
+    run_id: "run-7",
+    action: "charge",
+    attempt: 2,
 };
 
 /// The exports that most guests share: one page, and a place for the input at 1024.
@@ -75,6 +82,7 @@ pub(crate) fn invoke_with(
         module: &module,
         input,
         limits,
+        task: TASK,
         host,
     })
 }
@@ -90,6 +98,7 @@ pub(crate) fn invoke_in(
         module,
         input: b"{}",
         limits: Limits::default(),
+        task: TASK,
         host: Box::new(NoStore),
     })
 }

@@ -1,8 +1,12 @@
-//! The host's functions: log, key-value store, outcome (A7).
+//! The host's functions in ABI 1: log, key-value store, outcome (A7, A40).
 
-use crate::guests::{answer, answering, handling, invoke, invoke_with, number};
-use flotilla_wasm::{Host, KvError, Limits, LogLevel, LogLine};
+use crate::guests::{
+    BASE, IMPORTS, answer, answering, handling, invoke, invoke_with, module, number,
+};
+use flotilla_wasm::{Host, InvocationError, KvError, Limits, LogLevel, LogLine};
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Instant;
 
 /// A store in memory; the key `broken` is refused.
 #[derive(Default)]
@@ -21,20 +25,48 @@ impl Memory {
 }
 
 impl Host for Memory {
-    fn kv_get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+    fn kv_get(&mut self, key: &[u8], _deadline: Instant) -> Result<Option<Vec<u8>>, KvError> {
         Self::check(key)?;
         Ok(self.0.get(key).cloned())
     }
 
-    fn kv_set(&mut self, key: &[u8], value: &[u8]) -> Result<(), KvError> {
+    fn kv_set(&mut self, key: &[u8], value: &[u8], _deadline: Instant) -> Result<(), KvError> {
         Self::check(key)?;
         self.0.insert(key.to_vec(), value.to_vec());
         Ok(())
     }
 
-    fn kv_delete(&mut self, key: &[u8]) -> Result<bool, KvError> {
+    fn kv_delete(&mut self, key: &[u8], _deadline: Instant) -> Result<bool, KvError> {
         Self::check(key)?;
         Ok(self.0.remove(key).is_some())
+    }
+}
+
+/// A store that answers when the call's time is over, whatever it is asked.
+struct Late;
+
+impl Late {
+    fn wait_until(deadline: Instant) {
+        while let Some(time) = deadline.checked_duration_since(Instant::now()) {
+            thread::park_timeout(time);
+        }
+    }
+}
+
+impl Host for Late {
+    fn kv_get(&mut self, _key: &[u8], deadline: Instant) -> Result<Option<Vec<u8>>, KvError> {
+        Self::wait_until(deadline);
+        Ok(None)
+    }
+
+    fn kv_set(&mut self, _key: &[u8], _value: &[u8], deadline: Instant) -> Result<(), KvError> {
+        Self::wait_until(deadline);
+        Ok(())
+    }
+
+    fn kv_delete(&mut self, _key: &[u8], deadline: Instant) -> Result<bool, KvError> {
+        Self::wait_until(deadline);
+        Ok(true)
     }
 }
 
@@ -135,6 +167,58 @@ fn each_refusal_of_the_store_has_its_code() {
     ];
     for (code, call) in cases {
         assert_eq!(with_store(call), code, "{call}");
+    }
+}
+
+#[test]
+fn keys_and_values_are_taken_up_to_64_kib_and_longer_ones_never_reach_the_store() {
+    let get = |key: usize| {
+        format!("(call $kv_get (i32.const 0) (i32.const {key}) (i32.const 0) (i32.const 0))")
+    };
+    let delete = |key: usize| format!("(call $kv_delete (i32.const 0) (i32.const {key}))");
+    let set = |key: usize, value: usize| {
+        format!("(call $kv_set (i32.const 0) (i32.const {key}) (i32.const 0) (i32.const {value}))")
+    };
+    let cases = [
+        (-1, get(65_536)),
+        (-5, get(65_537)),
+        (-1, delete(65_536)),
+        (-5, delete(65_537)),
+        (0, set(65_536, 65_536)),
+        (-5, set(65_537, 1)),
+        (-5, set(1, 65_537)),
+    ];
+    for (code, call) in cases {
+        // A second page, so that the longer ones are within the memory.
+        let handle = format!(
+            r#"(func (export "handle") (param i32 i32) (result i64)
+                (drop (memory.grow (i32.const 1)))
+                (i32.store (i32.const 0) {call})
+                (i64.const 4))"#
+        );
+        let store = Box::new(Memory::default());
+        let report = invoke_with(
+            &module(&[IMPORTS, BASE, &handle]),
+            b"{}",
+            Limits::default(),
+            store,
+        );
+        assert_eq!(number(report), code, "{call}");
+    }
+}
+
+#[test]
+fn a_call_that_waited_for_the_store_past_its_timeout_has_timed_out() {
+    let limits = Limits::new(1 << 20, 1 << 10, 20).unwrap();
+    for call in [
+        "(call $kv_get (i32.const 16) (i32.const 3) (i32.const 64) (i32.const 16))",
+        "(call $kv_set (i32.const 16) (i32.const 3) (i32.const 19) (i32.const 5))",
+        "(call $kv_delete (i32.const 16) (i32.const 3))",
+    ] {
+        // The guest answers right after its call, so only the call itself can notice.
+        let report = invoke_with(&answering(DATA, call), b"{}", limits, Box::new(Late));
+        let timed_out = Err(InvocationError::TimedOut { timeout_ms: 20 });
+        assert_eq!(report.result, timed_out, "{call}");
     }
 }
 

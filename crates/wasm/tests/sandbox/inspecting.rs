@@ -109,15 +109,71 @@ fn proposals_that_need_bounds_of_their_own_are_refused() {
 }
 
 #[test]
-fn a_component_and_a_wasi_command_are_told_by_their_names() {
+fn a_component_is_told_by_its_name() {
     let component = to_binary(b"(component)").unwrap();
     assert_eq!(
         inspect(&component, &Limits::default()),
         Err(ModuleRejected::Component)
     );
+}
+
+#[test]
+fn the_exports_tell_which_abi_a_module_follows() {
+    let start = r#"(func (export "_start"))"#;
+    let memory = r#"(memory (export "memory") 1)"#;
+    let abi = |parts: &[&str]| inspected(parts).unwrap().abi;
+    assert_eq!(abi(&[BASE, ECHO]), Abi::Flo);
+    assert_eq!(abi(&[memory, start]), Abi::Wasi);
+    assert_eq!(abi(&[BASE, ECHO, start]), Abi::Flo);
+}
+
+#[test]
+fn a_command_that_imports_more_than_preview_1_is_refused() {
+    let command = r#"(memory (export "memory") 1) (func (export "_start"))"#;
+    let cases = [
+        ("env", "abort"),
+        ("wasi_unstable", "fd_write"),
+        ("wasi_snapshot_preview1", "thread_spawn"),
+        ("flo", "log"),
+    ];
+    for (module, name) in cases {
+        check_refused(
+            &[&format!(r#"(import "{module}" "{name}" (func))"#), command],
+            &format!(
+                "expected imports of the module `wasi_snapshot_preview1` only, but it imports \
+                 `{module}.{name}`"
+            ),
+        );
+    }
     check_refused(
-        &[r#"(memory (export "memory") 1) (func (export "_start"))"#],
-        "expected the module to export `handle`, but it is a WASI command (it exports `_start`)",
+        &[
+            r#"(import "wasi_snapshot_preview1" "fd_close" (func (param i64) (result i32)))"#,
+            command,
+        ],
+        "expected to import `wasi_snapshot_preview1.fd_close` as (i32) -> i32, but it is imported \
+         as (i64) -> i32",
+    );
+}
+
+#[test]
+fn a_command_without_its_exports_is_refused() {
+    check_refused(
+        &[r#"(func (export "_start"))"#],
+        "expected the module to export `memory` as a memory, but it exports no such name",
+    );
+    check_refused(
+        &[r#"(memory (export "memory") 1) (func (export "_start") (param i32))"#],
+        "expected the module to export `_start` as (), but it is exported as (i32)",
+    );
+}
+
+#[test]
+fn only_a_command_may_import_preview_1() {
+    let import = r#"(import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))"#;
+    check_refused(
+        &[import, BASE, ECHO],
+        "expected imports of the module `flo` only, but it imports \
+         `wasi_snapshot_preview1.sched_yield`",
     );
 }
 

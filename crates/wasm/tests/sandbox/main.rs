@@ -6,9 +6,12 @@
 )]
 
 mod caching;
+mod commands;
 mod ending;
 mod example;
 mod guests;
 mod host;
 mod inspecting;
 mod limiting;
+mod wasi;
+mod wasi_calls;

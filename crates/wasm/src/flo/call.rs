@@ -1,46 +1,38 @@
-//! One call of an action, from an empty instance to its output (A7).
+//! One call of an ABI 1 module, from an empty instance to its output (A7).
 
-use crate::abi::{self, Abi};
-use crate::compiler::CompiledModule;
+use super::Services;
+use crate::abi::{self, flo};
 use crate::error::{Broken, Failure, InvocationError};
-use crate::guest::Guest;
-use crate::host::Host;
-use crate::inspection;
-use crate::limiter::Limiter;
+use crate::guest::{self, Guest};
 use crate::limits::Limits;
-use crate::sandbox::{Answer, Report};
+use crate::outcome::OutcomeName;
+use crate::sandbox::{Answer, Invocation, Report};
 use crate::span::Span;
-use crate::ticker;
-use wasmtime::{Instance, Memory, Store, WasmParams, WasmResults};
+use wasmtime::{Instance, InstancePre, Memory, Store, WasmParams, WasmResults};
 
 /// Runs a module once, in an instance of its own.
-pub(crate) fn run(
-    module: &CompiledModule,
-    input: &[u8],
-    limits: &Limits,
-    host: Box<dyn Host>,
-) -> Report {
-    let limiter = Limiter {
-        memory_bytes_max: limits.memory_bytes_max(),
+pub(crate) fn run(module: &InstancePre<Guest<Services>>, invocation: Invocation<'_>) -> Report {
+    let limits = &invocation.limits;
+    let services = Services {
+        host: invocation.host,
+        outcome: OutcomeName::SUCCESS,
     };
-    let mut store = Store::new(module.instance.module().engine(), Guest::new(host, limiter));
-    store.limiter(|guest| &mut guest.limiter);
-    store.set_epoch_deadline(ticker::ticks_in(limits.timeout_ms()));
-    let output = match module.info.abi {
-        Abi::Flo => {
-            FloCall::begin(module, &mut store, limits).and_then(|mut call| call.handle(input))
-        }
-    };
-    let Guest { logs, outcome, .. } = store.into_data();
+    let mut store = guest::open(module, services, limits);
+    let output = FloCall::begin(module, &mut store, limits)
+        .and_then(|mut call| call.handle(invocation.input));
+    let Guest { logs, state, .. } = store.into_data();
     Report {
-        result: output.map(|output| Answer { outcome, output }),
+        result: output.map(|output| Answer {
+            outcome: state.outcome,
+            output,
+        }),
         logs,
     }
 }
 
 /// A fresh instance of an ABI 1 module that has been initialised.
 struct FloCall<'a> {
-    store: &'a mut Store<Guest>,
+    store: &'a mut Store<Guest<Services>>,
     instance: Instance,
     memory: Memory,
     limits: &'a Limits,
@@ -48,14 +40,11 @@ struct FloCall<'a> {
 
 impl<'a> FloCall<'a> {
     fn begin(
-        module: &CompiledModule,
-        store: &'a mut Store<Guest>,
+        module: &InstancePre<Guest<Services>>,
+        store: &'a mut Store<Guest<Services>>,
         limits: &'a Limits,
     ) -> Result<Self, InvocationError> {
-        // The limit may have been lowered since the module was registered.
-        inspection::check_memory(&module.info, limits).map_err(Broken::from)?;
         let instance = module
-            .instance
             .instantiate(&mut *store)
             .map_err(|error| InvocationError::from_engine(&error, limits.timeout_ms()))?;
         let memory = instance
@@ -69,8 +58,8 @@ impl<'a> FloCall<'a> {
             memory,
             limits,
         };
-        if call.exports(abi::INIT) {
-            match call.invoke(abi::INIT, ())? {
+        if call.exports(flo::INIT) {
+            match call.invoke(flo::INIT, ())? {
                 0 => {}
                 code => return Err(Failure::InitFailed { code }.into()),
             }
@@ -80,12 +69,12 @@ impl<'a> FloCall<'a> {
 
     fn handle(&mut self, input: &[u8]) -> Result<Vec<u8>, InvocationError> {
         let input = self.place(input)?;
-        let answer: i64 = self.invoke(abi::HANDLE, (input.pointer, input.length))?;
+        let answer: i64 = self.invoke(flo::HANDLE, (input.pointer, input.length))?;
         let output = unpack(answer)?;
         let bytes = self.read(output)?;
-        if output.length > 0 && self.exports(abi::DEALLOC) {
+        if output.length > 0 && self.exports(flo::DEALLOC) {
             // The output only: the input was given to the guest for good.
-            self.invoke::<_, ()>(abi::DEALLOC, (output.pointer, output.length))?;
+            self.invoke::<_, ()>(flo::DEALLOC, (output.pointer, output.length))?;
         }
         Ok(bytes)
     }
@@ -100,7 +89,7 @@ impl<'a> FloCall<'a> {
         if length == 0 {
             return Ok(Span::new(0, 0));
         }
-        let pointer: u32 = self.invoke(abi::ALLOC, (length,))?;
+        let pointer: u32 = self.invoke(flo::ALLOC, (length,))?;
         let span = Span::new(pointer, length);
         span.write(self.memory.data_mut(&mut *self.store))
             .filter(|_| pointer != 0)

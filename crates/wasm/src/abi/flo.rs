@@ -1,0 +1,43 @@
+//! The tables of ABI 1, Flo's own (A7).
+
+use super::{Export, Import, import, optional, required, signature};
+use wasmparser::ValType::{I32, I64};
+
+/// `alloc(length) -> pointer`; 0 is "no memory".
+pub(crate) const ALLOC: &str = "alloc";
+/// `handle(pointer, length) -> i64`; packs the output's pointer and length, or is a negative code.
+pub(crate) const HANDLE: &str = "handle";
+/// `dealloc(pointer, length)`; takes the output back once the host has copied it.
+pub(crate) const DEALLOC: &str = "dealloc";
+/// `init() -> i32`; called once, before anything else; 0 is success.
+pub(crate) const INIT: &str = "init";
+
+/// The module name of the host's functions.
+pub(crate) const MODULE: &str = "flo";
+/// `log(level, pointer, length)`.
+pub(crate) const LOG: &str = "log";
+/// `kv_get(key pointer, key length, buffer pointer, buffer length) -> length or code`.
+pub(crate) const KV_GET: &str = "kv_get";
+/// `kv_set(key pointer, key length, value pointer, value length) -> 0 or code`.
+pub(crate) const KV_SET: &str = "kv_set";
+/// `kv_delete(key pointer, key length) -> 0 or code`.
+pub(crate) const KV_DELETE: &str = "kv_delete";
+/// `set_outcome(pointer, length) -> 0 or code`.
+pub(crate) const SET_OUTCOME: &str = "set_outcome";
+
+/// What a module may import.
+pub(super) const IMPORTS: [Import; 5] = [
+    import(LOG, signature(&[I32, I32, I32], &[])),
+    import(KV_GET, signature(&[I32, I32, I32, I32], &[I32])),
+    import(KV_SET, signature(&[I32, I32, I32, I32], &[I32])),
+    import(KV_DELETE, signature(&[I32, I32], &[I32])),
+    import(SET_OUTCOME, signature(&[I32, I32], &[I32])),
+];
+
+/// What a module must or may export, beside its memory.
+pub(super) const EXPORTS: [Export; 4] = [
+    required(ALLOC, signature(&[I32], &[I32])),
+    required(HANDLE, signature(&[I32, I32], &[I64])),
+    optional(DEALLOC, signature(&[I32, I32], &[])),
+    optional(INIT, signature(&[], &[I32])),
+];

@@ -1,0 +1,16 @@
+//! ABI 1, Flo's own (A7).
+
+mod call;
+mod imports;
+
+use crate::host::Host;
+use crate::outcome::OutcomeName;
+
+pub(crate) use call::run;
+pub(crate) use imports::link;
+
+/// What a guest's imports act on.
+pub(crate) struct Services {
+    host: Box<dyn Host>,
+    outcome: OutcomeName,
+}

@@ -1,0 +1,131 @@
+//! What a WASI command has: its streams, its name and its variables.
+
+use super::answer::{Errno, Refused};
+use super::stderr::Stderr;
+use crate::error::Failure;
+use crate::limits::Limits;
+use crate::log::Logs;
+use crate::task::Task;
+use std::time::Instant;
+
+/// The state of one command, as its host sees it.
+pub(crate) struct Process {
+    arguments: [String; 1],
+    variables: [String; 3],
+    /// What is still to be read, and from where.
+    stdin: Vec<u8>,
+    stdin_position: usize,
+    stdout: Vec<u8>,
+    stdout_bytes_max: usize,
+    pub(super) stderr: Stderr,
+    is_open: [bool; 3],
+    /// The zero of the monotonic clock.
+    pub(super) started: Instant,
+    /// The first function for files or network that was called.
+    denied: Option<&'static str>,
+}
+
+/// One of the three descriptors that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Stdin,
+    Stdout,
+    Stderr,
+}
+
+impl Process {
+    pub(super) fn new(task: &Task<'_>, input: &[u8], limits: &Limits) -> Self {
+        Self {
+            arguments: [task.action.to_owned()],
+            variables: [
+                format!("FLO_RUN_ID={}", task.run_id),
+                format!("FLO_ACTION={}", task.action),
+                format!("FLO_ATTEMPT={}", task.attempt),
+            ],
+            stdin: input.to_vec(),
+            stdin_position: 0,
+            stdout: Vec::new(),
+            stdout_bytes_max: limits.output_bytes_max(),
+            stderr: Stderr::default(),
+            is_open: [true; 3],
+            started: Instant::now(),
+            denied: None,
+        }
+    }
+
+    pub(super) fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    pub(super) fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// The open stream with this descriptor.
+    pub(super) fn stream(&self, descriptor: u32) -> Result<Stream, Errno> {
+        let stream = match descriptor {
+            0 => Stream::Stdin,
+            1 => Stream::Stdout,
+            2 => Stream::Stderr,
+            _ => return Err(Errno::BadDescriptor),
+        };
+        if self.is_open[stream.index()] {
+            Ok(stream)
+        } else {
+            Err(Errno::BadDescriptor)
+        }
+    }
+
+    pub(super) fn close(&mut self, descriptor: u32) -> Result<(), Errno> {
+        let stream = self.stream(descriptor)?;
+        self.is_open[stream.index()] = false;
+        Ok(())
+    }
+
+    /// What is left of the input.
+    pub(super) fn unread(&self) -> &[u8] {
+        self.stdin.get(self.stdin_position..).unwrap_or_default()
+    }
+
+    /// Moves the next bytes of the input into a buffer, and says how many.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let unread = self.unread();
+        let length = unread.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&unread[..length]);
+        self.stdin_position += length;
+        length
+    }
+
+    /// # Errors
+    /// The call ends when the output gets longer than the action may answer.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        let bytes_max = self.stdout_bytes_max;
+        if bytes.len() > bytes_max - self.stdout.len() {
+            return Err(Refused::Ended(Failure::OutputOverrun { bytes_max }.into()));
+        }
+        self.stdout.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Notes a call for files or network, and says what the guest is told.
+    pub(super) fn deny(&mut self, function: &'static str) -> Errno {
+        self.denied.get_or_insert(function);
+        Errno::NotCapable
+    }
+
+    /// What was written to stdout, the last line of stderr, and the first function for files or
+    /// network that was called.
+    pub(super) fn end(self, logs: &mut Logs) -> (Vec<u8>, Option<String>, Option<&'static str>) {
+        (self.stdout, self.stderr.end(logs), self.denied)
+    }
+}
+
+impl Stream {
+    fn index(self) -> usize {
+        match self {
+            Self::Stdin => 0,
+            Self::Stdout => 1,
+            Self::Stderr => 2,
+        }
+    }
+}

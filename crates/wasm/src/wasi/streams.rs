@@ -1,0 +1,84 @@
+//! Reading and writing the three streams.
+
+use super::answer::{Errno, Refused};
+use super::memory::Memory;
+use super::process::{Process, Stream};
+use crate::guest::Guest;
+use crate::limits::WASI_COPY_BYTES_MAX;
+
+/// The rights `fd_read`, `fd_write` and `poll_fd_readwrite`, as bits.
+const READ: u64 = 1 << 1;
+/// See [`READ`].
+const WRITE: u64 = 1 << 6;
+/// See [`READ`].
+const POLL: u64 = 1 << 27;
+
+/// Reads the input: all of it is there, so 0 bytes mean its end.
+pub(super) fn read(
+    guest: &mut Guest<Process>,
+    memory: &mut Memory<'_>,
+    descriptor: u32,
+    (buffers, count, result): (u32, u32, u32),
+) -> Result<(), Refused> {
+    match guest.state.stream(descriptor)? {
+        Stream::Stdin => {}
+        Stream::Stdout | Stream::Stderr => return Err(Errno::BadDescriptor.into()),
+    }
+    memory.store_length(result, 0)?;
+    let mut done = 0;
+    for buffer in memory.buffers(buffers, count)? {
+        done += guest.state.read(memory.write(buffer)?);
+    }
+    Ok(memory.store_length(result, done)?)
+}
+
+/// Writes to stdout or stderr: at most a bounded number of bytes at once, as the length written
+/// tells. The guest then calls again, and so can be interrupted.
+pub(super) fn write(
+    guest: &mut Guest<Process>,
+    memory: &mut Memory<'_>,
+    descriptor: u32,
+    (buffers, count, result): (u32, u32, u32),
+) -> Result<(), Refused> {
+    let stream = guest.state.stream(descriptor)?;
+    // Asked first, so that nothing is written twice by a guest that tries again.
+    memory.store_length(result, 0)?;
+    let mut done = 0;
+    for buffer in memory.buffers(buffers, count)? {
+        let bytes = memory.read(buffer)?;
+        let bytes = &bytes[..bytes.len().min(WASI_COPY_BYTES_MAX - done)];
+        match stream {
+            Stream::Stdin => return Err(Errno::BadDescriptor.into()),
+            Stream::Stdout => guest.state.write(bytes)?,
+            Stream::Stderr => guest.state.stderr.write(bytes, &mut guest.logs),
+        }
+        done += bytes.len();
+    }
+    Ok(memory.store_length(result, done)?)
+}
+
+/// A stream is of unknown type, as a pipe is: so no library takes it for a terminal.
+pub(super) fn descriptor_status(
+    process: &Process,
+    memory: &mut Memory<'_>,
+    (descriptor, result): (u32, u32),
+) -> Result<(), Refused> {
+    let rights = POLL
+        | match process.stream(descriptor)? {
+            Stream::Stdin => READ,
+            Stream::Stdout | Stream::Stderr => WRITE,
+        };
+    let mut status = [0; 24];
+    status[8..16].copy_from_slice(&rights.to_le_bytes());
+    Ok(memory.store(result, status)?)
+}
+
+/// Type, size and times are all unknown.
+pub(super) fn file_status(
+    process: &Process,
+    memory: &mut Memory<'_>,
+    (descriptor, result): (u32, u32),
+) -> Result<(), Refused> {
+    process.stream(descriptor)?;
+    Ok(memory.store(result, [0; 64])?)
+}
