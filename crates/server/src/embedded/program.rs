@@ -2,10 +2,13 @@
 
 use crate::errors::Refusal;
 use crate::workers::ActionKey;
+use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::tables::{ActionKind, Actions, WasmLimits, read};
 use flotilla_engine::view;
-use flotilla_wasm::{Broken, Invocation, Limits, Logs, ModuleDigest, NoStore, Report, Sandbox};
+use flotilla_wasm::{
+    Broken, Invocation, Limits, Logs, ModuleDigest, NoStore, Report, Sandbox, Task,
+};
 use std::cell::Cell;
 
 /// What runs the tasks of a WASM action.
@@ -51,7 +54,7 @@ impl Program {
     }
 }
 
-/// Calls a program once. `load` is asked for its module when that is not compiled yet; when the
+/// Calls a program once for a task. `load` is asked for its module when that is not compiled yet; when the
 /// action was registered anew meanwhile, the newer program is called.
 ///
 /// # Errors
@@ -59,7 +62,7 @@ impl Program {
 pub(super) fn call(
     sandbox: &Sandbox,
     program: Option<Program>,
-    input: &[u8],
+    task: &v1::TaskAssignment,
     load: impl Fn() -> Result<Option<Stored>, Refusal>,
 ) -> Result<Report, Refusal> {
     let Some(program) = program else {
@@ -77,7 +80,7 @@ pub(super) fn call(
             None
         }
     };
-    let report = invoke(sandbox, program, input, &module);
+    let report = invoke(sandbox, program, task, &module);
     if let Some(refusal) = refused.take() {
         return Err(refusal);
     }
@@ -85,20 +88,25 @@ pub(super) fn call(
         return Ok(report);
     };
     let module = Cell::new(Some(module));
-    Ok(invoke(sandbox, program, input, &|| module.take()))
+    Ok(invoke(sandbox, program, task, &|| module.take()))
 }
 
 fn invoke(
     sandbox: &Sandbox,
     program: Program,
-    input: &[u8],
+    task: &v1::TaskAssignment,
     module: &dyn Fn() -> Option<Vec<u8>>,
 ) -> Report {
     sandbox.invoke(Invocation {
         digest: ModuleDigest(program.digest),
         module,
-        input,
+        input: &task.input,
         limits: program.limits,
+        task: Task {
+            run_id: task.run_id.as_ref().unwrap_or(&task.action_run_id),
+            action: &task.action,
+            attempt: task.attempt,
+        },
         host: Box::new(NoStore),
     })
 }
@@ -141,7 +149,11 @@ mod tests {
         load: impl Fn() -> Result<Option<Stored>, Refusal>,
     ) -> Result<Result<Vec<u8>, InvocationError>, Refusal> {
         let sandbox = Sandbox::new().unwrap();
-        let report = call(&sandbox, program, b"{}", load)?;
+        let task = v1::TaskAssignment {
+            input: b"{}".as_slice().into(),
+            ..v1::TaskAssignment::default()
+        };
+        let report = call(&sandbox, program, &task, load)?;
         Ok(report.result.map(|answer| answer.output))
     }
 

@@ -42,7 +42,7 @@ impl Runner {
         task: v1::TaskAssignment,
         place: Place,
     ) -> Result<Report, Refusal> {
-        let action = crate::request::name(ActionName::new(task.action))?;
+        let action = crate::request::name(ActionName::new(task.action.clone()))?;
         let key = (namespace.clone(), action);
         let program = self.program(&key).await?;
         let slot = place.slot().await;
@@ -54,7 +54,7 @@ impl Runner {
                 let gateway = &context.gateway;
                 gateway.read_here(|reader| Program::load(reader, &key))
             };
-            call(&sandbox, program, &task.input, load)
+            call(&sandbox, program, &task, load)
         };
         tokio::task::spawn_blocking(call)
             .await

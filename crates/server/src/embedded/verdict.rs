@@ -87,6 +87,7 @@ fn json_or_string(text: String) -> String {
     }
     match serde_json::from_str::<&serde_json::value::RawValue>(&text) {
         Ok(_) => text,
-        Err(_) => serde_json::Value::String(text).to_string(),
+        // A program ends its output with a line break; that is no part of what it says.
+        Err(_) => serde_json::Value::from(text.trim_end_matches(['\r', '\n'])).to_string(),
     }
 }
