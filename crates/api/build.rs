@@ -6,10 +6,11 @@ use std::fs;
 use std::path::PathBuf;
 
 const PROTO_DIRECTORY: &str = "../../proto";
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
     "flotilla/v1/action.proto",
+    "flotilla/v1/plan.proto",
     "flotilla/v1/worker.proto",
     "flotilla/v1/cluster.proto",
 ];

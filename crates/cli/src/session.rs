@@ -27,11 +27,6 @@ impl Session {
         }
     }
 
-    /// The nodes to call.
-    pub(crate) fn endpoints(&self) -> &[String] {
-        &self.endpoints
-    }
-
     /// A client of the cluster. Connects when it is first used.
     ///
     /// # Errors

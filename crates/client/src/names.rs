@@ -38,6 +38,7 @@ published_names! {
     WorkerType = "WORKER_TYPE_";
     WorkerStatus = "WORKER_STATUS_";
     ProcessKind = "PROCESS_KIND_";
+    BreakerState = "BREAKER_STATE_";
     FailKind = "FAIL_KIND_";
     NodeRole = "NODE_ROLE_";
     ScheduleState = "SCHEDULE_STATE_";

@@ -47,6 +47,7 @@ prepare_namespace! {
     GetWorkflowRequest
     ListWorkflowsRequest
     GetRunRequest
+    GetPlanRequest
     ListRunsRequest
     GetHistoryRequest
     WatchRunRequest
@@ -62,6 +63,7 @@ prepare_namespace! {
     ListWorkersRequest
     GetWorkerRequest
     CompleteRequest
+    AcceptRequest
     FailRequest
     TouchRequest
 }
@@ -73,6 +75,8 @@ prepare_namespace_and_id! {
     StartRunRequest.request_id
     SignalRunRequest.request_id
     CancelRunRequest.request_id
+    InvalidateCacheRequest.request_id
+    ResetPlanRequest.request_id
     RegisterActionRequest.request_id
     DeleteActionRequest.request_id
     EnableActionRequest.request_id
@@ -87,6 +91,14 @@ prepare_namespace_and_id! {
 
 impl Prepare for v1::GetStatusRequest {
     fn prepare(&mut self, _namespace: &str) {}
+}
+
+impl Prepare for v1::ReportTaskRequest {
+    fn prepare(&mut self, _namespace: &str) {
+        if self.request_id.is_empty() {
+            self.request_id = new_request_id();
+        }
+    }
 }
 
 fn default_to(field: &mut String, value: &str) {

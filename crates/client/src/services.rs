@@ -1,4 +1,4 @@
-//! Every unary call of the four services.
+//! Every unary call of the services.
 
 use crate::call::REPLY_BYTES_MAX;
 use crate::client::Client;
@@ -8,6 +8,7 @@ use crate::retry::Intent;
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_client::ActionServiceClient;
 use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
+use flotilla_api::v1::plan_service_client::PlanServiceClient;
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
 use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
 
@@ -64,6 +65,15 @@ calls! { WorkflowServiceClient:
     Write cancel_run(CancelRunRequest) -> CancelRunResponse = cancel_run;
     /// Reads a workflow's schedule, with its next firings (W40).
     Read get_schedule(GetScheduleRequest) -> Schedule = get_schedule;
+    /// Drops the cached plan results that name an event (W37).
+    Write invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse = invalidate_cache;
+}
+
+calls! { PlanServiceClient:
+    /// Reads what is remembered of a plan's executors (W31).
+    Read get_plan(GetPlanRequest) -> PlanStatus = get_plan;
+    /// Gives a plan's executors a fresh chance (W31).
+    Write reset_plan(ResetPlanRequest) -> ResetPlanResponse = reset_plan;
 }
 
 calls! { ActionServiceClient:
@@ -86,6 +96,8 @@ calls! { ActionServiceClient:
     Read get_action_run(GetActionRunRequest) -> ActionRun = get_action_run;
     /// Reads a page of an action's runs, newest first.
     Read list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse = list_action_runs;
+    /// Gives the outcome of a task that its worker has accepted (W38).
+    Write report_task(ReportTaskRequest) -> ReportTaskResponse = report_task;
     /// Reads a page of an action's dead letters, newest first (A6).
     Read list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse = list_dead_letters;
     /// Reads a dead letter with its input.
@@ -113,6 +125,8 @@ calls! { WorkerServiceClient:
     Write await_tasks(AwaitRequest) -> AwaitResponse = r#await;
     /// Ends tasks with outcomes (A4).
     Write complete_tasks(CompleteRequest) -> CompleteResponse = complete;
+    /// Says that the outcomes of tasks come later, by reports (W38).
+    Write accept_tasks(AcceptRequest) -> AcceptResponse = accept;
     /// Ends tasks with errors (A5).
     Write fail_tasks(FailRequest) -> FailResponse = fail;
     /// Extends leases (A4).

@@ -15,6 +15,8 @@ pub(crate) struct Context {
     pub(crate) node: NodeId,
     /// The `host:port` under which clients reach it.
     pub(crate) client_address: String,
+    /// The `host:port` under which its HTTP is reached.
+    pub(crate) http_address: String,
     /// Cancelled when the node stops: everything that waits ends then.
     pub(crate) shutdown: CancellationToken,
 }

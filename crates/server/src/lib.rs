@@ -3,7 +3,7 @@
 //! A request goes one way. `edge` counts it and names the leader in its reply; a service checks it
 //! with `request` and makes it a command or a read; `gateway` submits the command to the replica or
 //! reads what is applied; `convert` makes what comes back a message, and `errors` whatever went wrong
-//! a status. `watch` wakes those who wait for something to be applied.
+//! a status. `http` serves reports to those who have no gRPC. `watch` wakes those who wait for something to be applied.
 //!
 //! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
 //! workers that run WASM actions.
@@ -18,6 +18,7 @@ mod embedded;
 mod errors;
 mod gateway;
 mod health;
+mod http;
 mod limits;
 mod request;
 mod schemas;

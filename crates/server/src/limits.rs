@@ -15,6 +15,12 @@ pub(crate) const REQUESTS_MAX: usize = 16_384;
 pub(crate) const OVERLOAD_DELAY: Duration = Duration::from_millis(200);
 /// Streams of one connection.
 pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
+/// Connections over HTTP; further ones wait to be taken.
+pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
+/// How long a connection over HTTP may take to send the headers of a request.
+pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
+/// A request's body over HTTP: a payload of any size, and what stands around it. In bytes.
+pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (16 << 10);
 /// Callers that may wait for one kind of thing on one node.
 pub(crate) const WATCHERS_MAX: usize = 10_000;
 /// Updates that wait for the transport of one watcher.

@@ -6,6 +6,7 @@ mod cluster;
 mod completions;
 mod dev;
 mod listing;
+mod plan;
 mod server;
 mod switch;
 mod worker;
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Server(server::Server),
     #[command(subcommand)]
     Workflow(workflow::WorkflowCommand),
+    #[command(subcommand)]
+    Plan(plan::PlanCommand),
     #[command(subcommand)]
     Action(action::ActionCommand),
     #[command(subcommand)]
@@ -47,6 +50,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Dev(dev) => dev.run().await,
         Command::Server(server) => server.run().await,
         Command::Workflow(workflow) => workflow.run(&session).await,
+        Command::Plan(plan) => plan.run(&session).await,
         Command::Action(action) => action.run(&session).await,
         Command::Worker(worker) => worker.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,

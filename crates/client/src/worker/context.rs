@@ -109,6 +109,19 @@ impl ActionContext {
         self.task.step.as_deref()
     }
 
+    /// How long after its acceptance the outcome may come by a report; none when the task cannot be
+    /// [accepted](crate::ActionResult::accepted) (W38).
+    #[must_use]
+    pub fn report_timeout(&self) -> Option<Duration> {
+        self.task.report_timeout_ms.map(Duration::from_millis)
+    }
+
+    /// Where the outcome of the accepted task may be reported over HTTP.
+    #[must_use]
+    pub fn report_url(&self) -> &str {
+        &self.task.report_url
+    }
+
     /// The labels of the action run (A3).
     #[must_use]
     pub fn labels(&self) -> &BTreeMap<String, String> {

@@ -112,10 +112,10 @@ async fn run(setup: Arc<Setup>, task: TaskAssignment, orders: mpsc::Sender<Touch
             "expected a handler of action {:?}, but there is none",
             task.action
         );
-        return Report::of(Err(
-            HandlerError::retry(message).with_code("handler_missing")
-        ));
+        let error = HandlerError::retry(message).with_code("handler_missing");
+        return Report::of(Err(error), false);
     };
+    let is_tracked = task.report_timeout_ms.is_some();
     let length = Duration::from_millis(task.lease_ms);
     let lease = Arc::new(Lease::new(task.task_token.clone(), length, orders));
     let cancellation = CancellationToken::new();
@@ -123,7 +123,7 @@ async fn run(setup: Arc<Setup>, task: TaskAssignment, orders: mpsc::Sender<Touch
     let context = ActionContext::new(Arc::new(task), lease.clone(), cancellation);
     tokio::select! {
         biased;
-        result = handler(context) => Report::of(result),
+        result = handler(context) => Report::of(result, is_tracked),
         () = sleep(setup.action_timeout) => Report::of_timeout(setup.action_timeout),
         never = lease.keep() => match never {},
     }

@@ -312,7 +312,7 @@ mod tests {
     }
 
     fn success() -> Report {
-        Report::of(Ok(ActionResult::success(1)))
+        Report::of(Ok(ActionResult::success(1)), false)
     }
 
     /// What is sent next, in short.
@@ -323,6 +323,9 @@ mod tests {
             Some(Message::Slots(slots)) => format!("slots {}", slots.tasks_total_max),
             Some(Message::Completion(completion)) => {
                 format!("completion {}", completion.task_token)
+            }
+            Some(Message::Acceptance(acceptance)) => {
+                format!("acceptance {}", acceptance.task_token)
             }
             Some(Message::Failure(failure)) => format!("failure {}", failure.task_token),
             Some(Message::Touch(touch)) => format!("touch {}", touch.task_token),

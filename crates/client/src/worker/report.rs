@@ -1,5 +1,6 @@
 //! What a worker reports of a task.
 
+use super::result::Answer;
 use super::{ActionResult, FailKind, HandlerError};
 use bytes::Bytes;
 use flotilla_api::v1;
@@ -24,15 +25,19 @@ pub(super) enum Report {
         /// The output, JSON.
         output: Bytes,
     },
+    /// The outcome comes later (W38).
+    Accepted,
     /// The handler failed.
     Failed(HandlerError),
 }
 
 impl Report {
-    /// What a handler's end amounts to.
-    pub(super) fn of(result: Result<ActionResult, HandlerError>) -> Self {
-        let (outcome, output) = match result {
-            Ok(result) => result.into_parts(),
+    /// What a handler's end amounts to, for a task that can be accepted or not.
+    pub(super) fn of(result: Result<ActionResult, HandlerError>, is_tracked: bool) -> Self {
+        let (outcome, output) = match result.map(|result| result.answer) {
+            Ok(Answer::Outcome { outcome, output }) => (outcome, output),
+            Ok(Answer::Accepted) if is_tracked => return Self::Accepted,
+            Ok(Answer::Accepted) => return Self::failed(not_tracked()),
             Err(error) => return Self::failed(error),
         };
         if EXECUTION_LEVEL.contains(&outcome.as_str()) {
@@ -91,6 +96,7 @@ impl Report {
                 outcome: outcome.clone(),
                 output: output.clone(),
             }),
+            Self::Accepted => Message::Acceptance(v1::TaskAcceptance { task_token }),
             Self::Failed(error) => Message::Failure(v1::TaskFailure {
                 task_token,
                 kind: kind(error.kind).into(),
@@ -106,6 +112,13 @@ impl Report {
             .truncate(error.message.floor_char_boundary(MESSAGE_BYTES_MAX));
         Self::Failed(error)
     }
+}
+
+/// The step cannot wait for a report.
+fn not_tracked() -> HandlerError {
+    let message = "expected an outcome, but the task was accepted: only an executor of a plan with \
+                   `tracking: {mode: async}` can have its outcome later";
+    HandlerError::no_retry(message).with_code("task_not_tracked")
 }
 
 fn kind(kind: FailKind) -> v1::FailKind {
@@ -124,28 +137,43 @@ mod tests {
     fn failure(report: Report) -> (FailKind, String) {
         match report {
             Report::Failed(error) => (error.kind, error.code),
-            Report::Completed { outcome, .. } => panic!("expected a failure, but it is {outcome}"),
+            other => panic!("expected a failure, but it is {other:?}"),
         }
+    }
+
+    fn done(result: Result<ActionResult, HandlerError>) -> Report {
+        Report::of(result, false)
+    }
+
+    #[test]
+    fn a_task_that_cannot_wait_for_its_outcome_fails_when_it_is_accepted() {
+        let report = Report::of(Ok(ActionResult::accepted()), true);
+        assert_eq!(report, Report::Accepted);
+        let (kind, code) = failure(done(Ok(ActionResult::accepted())));
+        assert_eq!(
+            (kind, code.as_str()),
+            (FailKind::NoRetry, "task_not_tracked")
+        );
     }
 
     #[test]
     fn an_execution_level_outcome_fails_the_task() {
         for outcome in EXECUTION_LEVEL {
-            let report = Report::of(Ok(ActionResult::named(outcome, json!(1))));
+            let report = done(Ok(ActionResult::named(outcome, json!(1))));
             assert_eq!(
                 failure(report),
                 (FailKind::NoRetry, "outcome_reserved".to_owned())
             );
         }
         assert!(matches!(
-            Report::of(Ok(ActionResult::named("failure", json!(1)))),
+            done(Ok(ActionResult::named("failure", json!(1)))),
             Report::Completed { .. }
         ));
     }
 
     #[test]
     fn an_output_over_the_bound_fails_the_task() {
-        let report = Report::of(Ok(ActionResult::success("x".repeat(OUTPUT_BYTES_MAX))));
+        let report = done(Ok(ActionResult::success("x".repeat(OUTPUT_BYTES_MAX))));
         assert_eq!(
             failure(report),
             (FailKind::NoRetry, "output_too_large".to_owned())
@@ -154,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_between_characters() {
-        let Report::Failed(error) = Report::of(Err(HandlerError::retry("ä".repeat(4000)))) else {
+        let Report::Failed(error) = done(Err(HandlerError::retry("ä".repeat(4000)))) else {
             panic!("expected a failure");
         };
         assert_eq!(error.message.len(), MESSAGE_BYTES_MAX);

@@ -5,11 +5,19 @@ use serde_json::Value;
 
 const SUCCESS: &str = "success";
 
-/// What a handler returns: an outcome and an output.
+/// What a handler returns: an outcome and an output, or the word that they come later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionResult {
-    outcome: String,
-    output: Bytes,
+    pub(super) answer: Answer,
+}
+
+/// What a handler says of its task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It is done.
+    Outcome { outcome: String, output: Bytes },
+    /// It goes on elsewhere; its outcome comes by a report (W38).
+    Accepted,
 }
 
 impl ActionResult {
@@ -38,26 +46,46 @@ impl ActionResult {
     /// The same as [`Self::named`] with an output that is JSON text already.
     #[must_use]
     pub fn named_json(outcome: impl Into<String>, output: impl Into<Bytes>) -> Self {
+        let (outcome, output) = (outcome.into(), output.into());
         Self {
-            outcome: outcome.into(),
-            output: output.into(),
+            answer: Answer::Outcome { outcome, output },
         }
     }
 
-    /// The outcome.
+    /// The task is accepted: its outcome comes later, by
+    /// [`Client::report_task`](crate::Client::report_task) or over HTTP, with the same token (W38).
+    ///
+    /// Only a task with [`report_timeout`](crate::ActionContext::report_timeout) can be accepted;
+    /// another one then fails without retry, code `task_not_tracked`.
     #[must_use]
-    pub fn outcome(&self) -> &str {
-        &self.outcome
+    pub fn accepted() -> Self {
+        Self {
+            answer: Answer::Accepted,
+        }
     }
 
-    /// The output, JSON.
+    /// Whether the outcome comes later.
     #[must_use]
-    pub fn output(&self) -> &Bytes {
-        &self.output
+    pub fn is_accepted(&self) -> bool {
+        self.answer == Answer::Accepted
     }
 
-    pub(super) fn into_parts(self) -> (String, Bytes) {
-        (self.outcome, self.output)
+    /// The outcome; none when it comes later.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&str> {
+        match &self.answer {
+            Answer::Outcome { outcome, .. } => Some(outcome),
+            Answer::Accepted => None,
+        }
+    }
+
+    /// The output, JSON; none when it comes later.
+    #[must_use]
+    pub fn output(&self) -> Option<&Bytes> {
+        match &self.answer {
+            Answer::Outcome { output, .. } => Some(output),
+            Answer::Accepted => None,
+        }
     }
 }
 

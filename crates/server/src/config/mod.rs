@@ -19,7 +19,8 @@ pub struct ServerConfig {
     pub node_id: u64,
     /// Where gRPC clients are served.
     pub listen: SocketAddr,
-    /// Where HTTP clients will be served; accepted and not bound yet.
+    /// Where HTTP is served. Workers are told of it as the host of `advertise` with this port, when
+    /// it is on the interface of `listen` or on all of them; else as it stands here.
     pub http_listen: SocketAddr,
     /// Where the other nodes are served.
     pub peer_listen: SocketAddr,

@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod dead_letter;
 pub(crate) mod event;
 pub(crate) mod finding;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod workflow;

@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{drivers, embedded, health, watch};
+use crate::{drivers, embedded, health, http, watch};
 use flotilla_engine::NodeId;
 use flotilla_replica::{Config, Formation, Hooks, ReadError, Replica, Tuning};
 use futures::future::join_all;
@@ -39,10 +39,10 @@ pub struct Server {
 
 impl Server {
     /// Starts a node: its replica, its services and what it does by itself. Returns as soon as
-    /// clients can connect; [`Server::ready`] waits for a leader.
+    /// clients can connect, over gRPC and HTTP; [`Server::ready`] waits for a leader.
     ///
     /// # Errors
-    /// [`ServerError`] when the configuration is wrong, the port is taken or the data directory
+    /// [`ServerError`] when the configuration is wrong, a port is taken or the data directory
     /// cannot be used.
     pub async fn start(config: ServerConfig) -> Result<Self, ServerError> {
         config.validate()?;
@@ -51,7 +51,8 @@ impl Server {
             .advertise
             .clone()
             .unwrap_or_else(|| address.to_string());
-        tracing::info!(http_listen = %config.http_listen, "HTTP is not served yet");
+        let (http_listener, http_listen) = listen(config.http_listen).await?;
+        let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
         let hooks = Hooks {
             offers: hub.clone(),
@@ -64,6 +65,7 @@ impl Server {
             watchers: Watchers::default(),
             node: NodeId(config.node_id),
             client_address,
+            http_address,
             shutdown: CancellationToken::new(),
         });
         let (reporter, health_service) = health_reporter();
@@ -73,6 +75,7 @@ impl Server {
             health::start(context.clone(), reporter),
             drivers::start(context.clone(), hub),
             embedded::start(context.clone()),
+            http::serve(context.clone(), http_listener),
         ];
         let serving = serve(&context, listener, routes);
         tracing::info!(node = config.node_id, %address, "clients are served");
@@ -90,6 +93,12 @@ impl Server {
     #[must_use]
     pub fn client_address(&self) -> &str {
         &self.context.client_address
+    }
+
+    /// The `host:port` under which its HTTP is reached.
+    #[must_use]
+    pub fn http_address(&self) -> &str {
+        &self.context.http_address
     }
 
     /// Where the node listens for clients.
@@ -188,6 +197,18 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
     }
 }
 
+/// Where HTTP is reached: at the host that clients are told, when it listens where they are served or
+/// everywhere; else where it listens.
+fn http_address(config: &ServerConfig, client_address: &str, http_listen: SocketAddr) -> String {
+    let ip = http_listen.ip();
+    match client_address.rsplit_once(':') {
+        Some((host, _)) if ip.is_unspecified() || ip == config.listen.ip() => {
+            format!("{host}:{}", http_listen.port())
+        }
+        Some(_) | None => http_listen.to_string(),
+    }
+}
+
 /// Waits until the replica cannot go on.
 async fn fatal(replica: &Replica) -> ServerError {
     let mut fatal = replica.fatal();
@@ -208,5 +229,30 @@ fn serve_error(
         Ok(Ok(())) => ServerError::Stopped,
         Ok(Err(error)) => ServerError::Serve(Box::new(error)),
         Err(error) => ServerError::Serve(Box::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_is_reached_where_clients_are_unless_it_listens_elsewhere() {
+        let address = |listen: &str, http_listen: &str, advertised: &str| {
+            let config = ServerConfig {
+                listen: listen.parse().unwrap(),
+                ..ServerConfig::default()
+            };
+            http_address(&config, advertised, http_listen.parse().unwrap())
+        };
+        let (everywhere, one) = ("0.0.0.0:9002", "10.0.0.1:9002");
+        assert_eq!(address("0.0.0.0:9000", everywhere, "n1:9000"), "n1:9002");
+        assert_eq!(address("10.0.0.1:9000", one, "n1:9000"), "n1:9002");
+        assert_eq!(
+            address("10.0.0.1:9000", everywhere, "[fd00::1]:9000"),
+            "[fd00::1]:9002"
+        );
+        let local = "127.0.0.1:9002";
+        assert_eq!(address("10.0.0.1:9000", local, "n1:9000"), local);
     }
 }

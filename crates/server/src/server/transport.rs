@@ -4,11 +4,12 @@ use super::ServerError;
 use crate::context::Context;
 use crate::edge::Edge;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
-use crate::services::{Actions, Clusters, Workflows};
+use crate::services::{Actions, Clusters, Plans, Workflows};
 use crate::workers::{Hub, Workers};
 use flotilla_api::FILE_DESCRIPTOR_SET;
 use flotilla_api::v1::action_service_server::ActionServiceServer;
 use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
+use flotilla_api::v1::plan_service_server::PlanServiceServer;
 use flotilla_api::v1::worker_service_server::WorkerServiceServer;
 use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
 use std::net::SocketAddr;
@@ -46,9 +47,11 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
     let workflows = WorkflowServiceServer::new(Workflows::new(context.clone()));
     let actions = ActionServiceServer::new(Actions::new(context.clone()));
     let workers = WorkerServiceServer::new(Workers::new(context.clone(), hub.clone()));
+    let plans = PlanServiceServer::new(Plans::new(context.clone()));
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()));
     let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(plans.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(workers.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(clusters.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(reflection);

@@ -4,10 +4,12 @@
 
 mod action;
 mod cluster;
+mod plan;
 mod workflow;
 
-pub(crate) use action::Actions;
+pub(crate) use action::{Actions, report};
 pub(crate) use cluster::Clusters;
+pub(crate) use plan::Plans;
 pub(crate) use workflow::Workflows;
 
 use crate::deadline;

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::errors::Refusal;
+use crate::http;
 use flotilla_api::v1;
 use flotilla_engine::json::Json;
 use flotilla_engine::{Assignment, TaskToken, view};
@@ -16,14 +17,20 @@ pub(super) fn read(
     let input = context
         .gateway
         .read_here(move |reader| view::payload(reader, reference))?;
-    Ok(to_wire(assignment, input))
+    Ok(to_wire(context, assignment, input))
 }
 
 /// The wire form of a task.
-pub(super) fn to_wire(assignment: Assignment, input: Json) -> v1::TaskAssignment {
+pub(super) fn to_wire(
+    context: &Context,
+    assignment: Assignment,
+    input: Json,
+) -> v1::TaskAssignment {
+    let task_id = assignment.token.task_id();
     v1::TaskAssignment {
         task_token: assignment.token.to_string(),
-        task_id: assignment.token.task_id(),
+        report_url: http::report_url(&context.http_address, &task_id),
+        task_id,
         action_run_id: assignment.token.action_run.to_string(),
         action: assignment.action.to_string(),
         input: input.as_str().to_owned().into(),
@@ -34,6 +41,7 @@ pub(super) fn to_wire(assignment: Assignment, input: Json) -> v1::TaskAssignment
         run_id: assignment.run_id.map(|run_id| run_id.to_string()),
         step: assignment.step.map(|step| step.to_string()),
         labels: assignment.labels,
+        report_timeout_ms: assignment.report_timeout_ms,
     }
 }
 

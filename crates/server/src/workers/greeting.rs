@@ -106,7 +106,7 @@ impl Greeting {
             }
         })?;
         let missing = leased.filter(|(assignment, _)| !self.held.contains(&assignment.token));
-        Ok(missing.map(|(assignment, input)| to_wire(assignment, input)))
+        Ok(missing.map(|(assignment, input)| to_wire(context, assignment, input)))
     }
 
     /// A node's own worker takes all WASM actions of its namespace, however many there are.

@@ -1,4 +1,4 @@
-//! Reports as commands: completions, failures, touches and heartbeats (A4, A5, A20).
+//! Reports as commands: completions, acceptances, failures, touches and heartbeats (A4, A5, A20).
 
 use super::poll::WorkerKey;
 use crate::context::Context;
@@ -8,8 +8,8 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
 use flotilla_engine::{
-    Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker, Reply,
-    TaskToken, TouchTask,
+    AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
+    Reply, TaskToken, TouchTask,
 };
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -23,6 +23,7 @@ pub(super) async fn answer(
 ) -> (u64, v1::ItemResult) {
     let body = match heard {
         Heard::Completion(completion) => completion_body(completion),
+        Heard::Acceptance(acceptance) => acceptance_body(&acceptance),
         Heard::Failure(failure) => failure_body(failure),
         Heard::Touch(touch) => touch_body(&touch),
         Heard::Heartbeat(load) => Ok(Body::HeartbeatWorker(HeartbeatWorker {
@@ -83,6 +84,13 @@ pub(super) fn completion_body(completion: v1::TaskCompletion) -> Result<Body, Re
         token: token(&completion.task_token)?,
         outcome: request::name(OutcomeName::new(outcome))?,
         output: request::json(&completion.output, "output", "null")?,
+    }))
+}
+
+/// The command of an acceptance (W38).
+pub(super) fn acceptance_body(acceptance: &v1::TaskAcceptance) -> Result<Body, Refusal> {
+    Ok(Body::AcceptTask(AcceptTask {
+        token: token(&acceptance.task_token)?,
     }))
 }
 

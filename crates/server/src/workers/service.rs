@@ -5,7 +5,7 @@ use super::greeting::bounded;
 use super::hub::Hub;
 use super::long_poll::{self, wait_of};
 use super::records;
-use super::reports::{self, completion_body, failure_body, touch_body};
+use super::reports::{self, acceptance_body, completion_body, failure_body, touch_body};
 use super::session::{Outgoing, Session};
 use crate::context::Context;
 use crate::errors::Refusal;
@@ -256,6 +256,17 @@ impl WorkerService for Workers {
         let bodies = asked.completions.into_iter().map(completion_body).collect();
         let results = self.report(&asked.namespace, bodies, deadline).await?;
         Ok(Response::new(v1::CompleteResponse { results }))
+    }
+
+    async fn accept(
+        &self,
+        asked: Request<v1::AcceptRequest>,
+    ) -> Result<Response<v1::AcceptResponse>, Status> {
+        let deadline = deadline::of(asked.metadata());
+        let asked = asked.into_inner();
+        let bodies = asked.acceptances.iter().map(acceptance_body).collect();
+        let results = self.report(&asked.namespace, bodies, deadline).await?;
+        Ok(Response::new(v1::AcceptResponse { results }))
     }
 
     async fn fail(

@@ -7,6 +7,7 @@ mod enable;
 mod invoke;
 mod list;
 mod register;
+mod report;
 mod runs;
 mod status;
 
@@ -25,6 +26,7 @@ pub(crate) enum ActionCommand {
     Delete(delete::Delete),
     Enable(enable::Enable),
     Disable(disable::Disable),
+    Report(report::Report),
     #[command(subcommand)]
     Dlq(dlq::DlqCommand),
 }
@@ -40,6 +42,7 @@ impl ActionCommand {
             Self::Delete(delete) => delete.run(session).await,
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
+            Self::Report(report) => report.run(session).await,
             Self::Dlq(dlq) => dlq.run(session).await,
         }
     }

@@ -57,10 +57,11 @@ impl Layout {
                 node_id,
                 listen,
                 peer_listen,
+                http_listen,
                 ..
             } = config;
             text.push_str(&format!(
-                "node {node_id}: clients {listen}, peers {peer_listen}\n"
+                "node {node_id}: clients {listen}, peers {peer_listen}, HTTP {http_listen}\n"
             ));
         }
         let endpoints: Vec<String> = configs
@@ -104,8 +105,8 @@ mod tests {
         };
         let configs = layout.configs().expect("enough ports");
         expect![[r#"
-            node 1: clients 127.0.0.1:9000, peers 127.0.0.1:9001
-            node 2: clients 127.0.0.1:9010, peers 127.0.0.1:9011
+            node 1: clients 127.0.0.1:9000, peers 127.0.0.1:9001, HTTP 127.0.0.1:9002
+            node 2: clients 127.0.0.1:9010, peers 127.0.0.1:9011, HTTP 127.0.0.1:9012
             data in .flo
             endpoints 127.0.0.1:9000,127.0.0.1:9010
         "#]]

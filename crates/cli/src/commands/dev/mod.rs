@@ -18,7 +18,7 @@ Examples:
   flo dev
   flo dev --nodes 3 --ephemeral
 
-Each node has three ports: for clients, for peers, and one kept for HTTP, which is not served yet.
+Each node has three ports: for clients, for peers, and for reports over HTTP.
 Node 1 has 9000, 9001 and 9002, node 2 9010, 9011 and 9012, and so on.";
 
 /// Run a cluster in this process, to try things out

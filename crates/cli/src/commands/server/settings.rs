@@ -27,7 +27,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     listen: Option<SocketAddr>,
 
-    /// Kept for HTTP, which is not served yet [default: 127.0.0.1:9002]
+    /// Where HTTP is served: reports of accepted tasks [default: 127.0.0.1:9002]
     #[arg(
         long,
         env = "FLO_HTTP_LISTEN",

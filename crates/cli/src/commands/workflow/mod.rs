@@ -8,6 +8,7 @@ mod enable;
 mod findings;
 mod graph;
 mod history;
+mod invalidate;
 mod list;
 mod runs;
 mod schedule;
@@ -39,6 +40,7 @@ pub(crate) enum WorkflowCommand {
     Enable(enable::Enable),
     Disable(disable::Disable),
     Schedule(schedule::Schedule),
+    Invalidate(invalidate::Invalidate),
 }
 
 impl WorkflowCommand {
@@ -58,6 +60,7 @@ impl WorkflowCommand {
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
             Self::Schedule(schedule) => schedule.run(session).await,
+            Self::Invalidate(invalidate) => invalidate.run(session).await,
         }
     }
 }

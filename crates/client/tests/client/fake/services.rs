@@ -81,6 +81,7 @@ service! { WorkflowService {
     signal_run(SignalRunRequest) -> SignalRunResponse;
     cancel_run(CancelRunRequest) -> CancelRunResponse;
     get_schedule(GetScheduleRequest) -> Schedule;
+    invalidate_cache(InvalidateCacheRequest) -> InvalidateCacheResponse;
 }
     type WatchRunStream = ReceiverStream<Result<v1::WatchRunResponse, Status>>;
 
@@ -105,6 +106,7 @@ service! { ActionService {
     invoke_action(InvokeActionRequest) -> InvokeActionResponse;
     get_action_run(GetActionRunRequest) -> ActionRun;
     list_action_runs(ListActionRunsRequest) -> ListActionRunsResponse;
+    report_task(ReportTaskRequest) -> ReportTaskResponse;
     list_dead_letters(ListDeadLettersRequest) -> ListDeadLettersResponse;
     get_dead_letter(GetDeadLetterRequest) -> DeadLetter;
     requeue_dead_letters(RequeueDeadLettersRequest) -> RequeueDeadLettersResponse;
@@ -120,6 +122,7 @@ service! { WorkerService {
     get_worker(GetWorkerRequest) -> WorkerRecord;
     r#await(AwaitRequest) -> AwaitResponse;
     complete(CompleteRequest) -> CompleteResponse;
+    accept(AcceptRequest) -> AcceptResponse;
     fail(FailRequest) -> FailResponse;
     touch(TouchRequest) -> TouchResponse;
 }

@@ -4,8 +4,11 @@ mod dead_letters;
 mod invoke;
 mod register;
 mod registry;
+mod report;
 mod runs;
 mod wait;
+
+pub(crate) use report::report;
 
 use super::{answer, unexpected};
 use crate::context::Context;
@@ -154,6 +157,16 @@ impl ActionService for Actions {
     ) -> Answer<v1::PurgeDeadLettersResponse> {
         answer(call, |deadline, asked| {
             dead_letters::purge(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn report_task(
+        &self,
+        call: Call<v1::ReportTaskRequest>,
+    ) -> Answer<v1::ReportTaskResponse> {
+        answer(call, |deadline, asked| {
+            report(&self.context, asked, deadline)
         })
         .await
     }

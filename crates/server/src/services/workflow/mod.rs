@@ -1,5 +1,6 @@
 //! The workflow service: one file per family of calls.
 
+mod cache;
 mod create;
 mod definitions;
 mod open_runs;
@@ -150,6 +151,16 @@ impl WorkflowService for Workflows {
     async fn get_schedule(&self, call: Call<v1::GetScheduleRequest>) -> Answer<v1::Schedule> {
         answer(call, |deadline, asked| {
             schedule::get(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn invalidate_cache(
+        &self,
+        call: Call<v1::InvalidateCacheRequest>,
+    ) -> Answer<v1::InvalidateCacheResponse> {
+        answer(call, |deadline, asked| {
+            cache::invalidate(&self.context, asked, deadline)
         })
         .await
     }

@@ -18,7 +18,7 @@ mod verdict;
 use self::program::Program;
 use self::registration::Registration;
 use self::tally::Tally;
-use self::task::{ReportUrl, Task};
+use self::task::Task;
 use crate::failure::Failure;
 use crate::key_value;
 use crate::output::{self, Output};
@@ -46,10 +46,12 @@ The program reads its input on stdin and writes its output to stdout: JSON, or t
 JSON string. Exit codes:
   0   success, or the outcome that it wrote to the file $FLO_OUTCOME_FILE
   75  pending: ask again later
+  76  accepted: the outcome comes later, by a report (a plan's executor with tracking `async`)
   65  failed for good
   any other: failed, to be tried again; the last line of stderr is the message
-It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN; FLO_REPORT_URL
-is where outcomes will be reported over HTTP, which is not served yet.";
+It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN. The outcome of an
+accepted task is reported with `flo action report TOKEN --outcome O [JSON]`, or over HTTP:
+  curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL";
 
 /// Run programs as actions
 ///
@@ -113,10 +115,9 @@ impl Exec {
             std::mem::take(&mut self.actions),
         )?;
         let tally = Tally::default();
-        let report_url = Arc::new(ReportUrl::of(session.endpoints()));
         let output = session.output;
         let builder = self.builder(session.client()?, &tally, output);
-        let worker = with_programs(builder, &programs, &report_url, &tally).build()?;
+        let worker = with_programs(builder, &programs, &tally).build()?;
         tokio::select! {
             prepared = self.prepare(&programs, session) => prepared?,
             () = shutdown.requested() => return Ok(()),
@@ -173,13 +174,12 @@ impl Exec {
 fn with_programs(
     mut builder: WorkerBuilder,
     programs: &[(String, Arc<Program>)],
-    report_url: &Arc<ReportUrl>,
     tally: &Tally,
 ) -> WorkerBuilder {
     for (name, program) in programs {
-        let (program, report_url, tally) = (program.clone(), report_url.clone(), tally.clone());
+        let (program, tally) = (program.clone(), tally.clone());
         builder = builder.action(name, move |context: ActionContext| {
-            let task = Task::new(&context, &report_url);
+            let task = Task::new(&context);
             let program = program.clone();
             let running = tally.begin();
             async move {

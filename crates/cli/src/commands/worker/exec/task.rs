@@ -5,9 +5,6 @@ use flotilla_client::ActionContext;
 use std::path::Path;
 use tokio::process::Command;
 
-/// A node serves HTTP two ports above its clients, unless it was told otherwise.
-const HTTP_PORT_OFFSET: u16 = 2;
-
 /// One attempt, as the program sees it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Task {
@@ -24,7 +21,7 @@ pub(super) struct Task {
 
 impl Task {
     /// Takes over what the SDK knows of the task.
-    pub(super) fn new(context: &ActionContext, report_url: &ReportUrl) -> Self {
+    pub(super) fn new(context: &ActionContext) -> Self {
         let run_id = context.run_id().unwrap_or_else(|| context.action_run_id());
         Self {
             input: context.input().clone(),
@@ -33,7 +30,7 @@ impl Task {
             attempt: context.attempt(),
             task_id: context.task_id().to_owned(),
             task_token: context.task_token().to_owned(),
-            report_url: report_url.for_token(context.task_token()),
+            report_url: context.report_url().to_owned(),
         }
     }
 
@@ -47,41 +44,5 @@ impl Task {
             .env("FLO_TASK_TOKEN", &self.task_token)
             .env("FLO_REPORT_URL", &self.report_url)
             .env("FLO_OUTCOME_FILE", outcome_file);
-    }
-}
-
-/// Where the outcome of an accepted task is reported over HTTP (W38).
-#[derive(Debug)]
-pub(super) struct ReportUrl {
-    base: String,
-}
-
-impl ReportUrl {
-    /// At the node that the worker was given first.
-    pub(super) fn of(endpoints: &[String]) -> Self {
-        let endpoint = endpoints.first().map_or("127.0.0.1:9000", String::as_str);
-        let (host, port) = endpoint.rsplit_once(':').unwrap_or((endpoint, ""));
-        let port: u16 = port.parse().unwrap_or(9000);
-        Self {
-            base: format!("http://{host}:{}", port.saturating_add(HTTP_PORT_OFFSET)),
-        }
-    }
-
-    fn for_token(&self, task_token: &str) -> String {
-        format!("{}/v1/tasks/{task_token}/report", self.base)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reports_go_to_the_http_port_of_the_first_endpoint() {
-        let url = ReportUrl::of(&["10.0.0.1:9010".to_owned(), "b:1".to_owned()]);
-        assert_eq!(
-            url.for_token("t-1"),
-            "http://10.0.0.1:9012/v1/tasks/t-1/report"
-        );
     }
 }

@@ -54,12 +54,7 @@ pub(super) fn of(ended: Ended) -> Result<ActionResult, HandlerError> {
             json(&output),
         )),
         Some(PENDING) => Ok(ActionResult::named_json("pending", json(&output))),
-        // Only a plan's executor with asynchronous tracking accepts tasks (W38).
-        Some(ACCEPTED) => {
-            let message = "expected an outcome, but the program exited with 76, accepted: \
-                           the step does not track its action asynchronously";
-            Err(HandlerError::no_retry(message).with_code("accepted_unsupported"))
-        }
+        Some(ACCEPTED) => Ok(ActionResult::accepted()),
         Some(NON_RETRYABLE) => Err(HandlerError::non_retryable(message())),
         _ => Err(HandlerError::retry(message())),
     }

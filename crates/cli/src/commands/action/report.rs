@@ -1,0 +1,52 @@
+//! `flo action report`.
+
+use crate::failure::Failure;
+use crate::json_argument;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::ReportTaskRequest;
+use serde::Serialize;
+
+/// Give the outcome of a task that its worker has accepted
+///
+/// The plan's executor must have `tracking: {mode: async}`. An outcome is reported once, and until the
+/// report's deadline.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  flo action report \"$FLO_TASK_TOKEN\" --outcome success '{\"payment_id\": \"pay-1\"}'"
+)]
+pub(crate) struct Report {
+    /// The task's token, as its worker got it
+    token: String,
+
+    /// The outcome
+    #[arg(long, default_value = "success")]
+    outcome: String,
+
+    /// The output: JSON, @FILE, or - for stdin [default: null]
+    #[arg(value_name = "JSON|@FILE|-")]
+    output: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReportedView {
+    outcome: String,
+}
+
+impl Report {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = ReportTaskRequest {
+            task_token: self.token,
+            outcome: self.outcome.clone(),
+            output: json_argument::read_optional(self.output.as_deref())?,
+            ..ReportTaskRequest::default()
+        };
+        session.client()?.report_task(request).await?;
+        let view = ReportedView {
+            outcome: self.outcome,
+        };
+        session
+            .output
+            .value(&view, |view| format!("reported {}", view.outcome))
+    }
+}

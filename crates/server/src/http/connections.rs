@@ -1,0 +1,81 @@
+//! Connections over HTTP/1, bounded in number and in the time that they may do nothing useful.
+
+use super::router;
+use crate::context::Context;
+use crate::limits::{HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long to wait when a connection could not be taken: the process may be out of files.
+const ACCEPT_DELAY: Duration = Duration::from_millis(100);
+
+/// Serves HTTP until `context.shutdown` is cancelled and the requests in hand are answered.
+pub(crate) fn serve(context: Arc<Context>, listener: TcpListener) -> JoinHandle<()> {
+    let shutdown = context.shutdown.clone();
+    tokio::spawn(async move {
+        let connections = TaskTracker::new();
+        let accepting = accept(&listener, router(context), &connections, &shutdown);
+        tokio::select! {
+            () = accepting => {}
+            () = shutdown.cancelled() => {}
+        }
+        connections.close();
+        connections.wait().await;
+    })
+}
+
+async fn accept(
+    listener: &TcpListener,
+    router: Router,
+    connections: &TaskTracker,
+    shutdown: &CancellationToken,
+) {
+    let room = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
+    // Never closed.
+    while let Ok(permit) = room.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let serving = connection(stream, router.clone(), shutdown.clone());
+                connections.spawn(holding(permit, serving));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an HTTP connection was not taken");
+                sleep(ACCEPT_DELAY).await;
+            }
+        }
+    }
+}
+
+async fn holding(_permit: OwnedSemaphorePermit, serving: impl Future<Output = ()>) {
+    serving.await;
+}
+
+/// Serves one connection; at the shutdown it ends after the request that it has in hand.
+async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken) {
+    let service = TowerToHyperService::new(router);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HTTP_HEADERS_DEADLINE)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            timeout(STOP_GRACE, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection broke");
+    }
+}

@@ -1,0 +1,41 @@
+//! What is served over plain HTTP: the report of an accepted task (W38), for whoever has no gRPC.
+
+mod connections;
+mod problem;
+mod report;
+
+pub(crate) use connections::serve;
+
+use self::problem::Problem;
+use crate::context::Context;
+use crate::errors::Refusal;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
+use std::sync::Arc;
+use tonic::Code;
+
+/// Where a task's outcome is reported at the node with this HTTP address.
+pub(crate) fn report_url(http_address: &str, task_id: &str) -> String {
+    format!("http://{http_address}/v1/tasks/{task_id}/report")
+}
+
+/// The node's paths.
+fn router(context: Arc<Context>) -> Router {
+    Router::new()
+        .route("/v1/tasks/{id}/report", post(report::report))
+        .fallback(async || missing())
+        .method_not_allowed_fallback(async || wrong_method())
+        .with_state(context)
+}
+
+fn missing() -> Problem {
+    let message = "expected the path /v1/tasks/ID/report, but it is another one";
+    Refusal::not_found("path_not_found", message).into()
+}
+
+fn wrong_method() -> Problem {
+    let message = "expected the method POST, but it is another one";
+    let refusal = Refusal::new(Code::Unimplemented, "method_not_allowed", message);
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
+}

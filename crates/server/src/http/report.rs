@@ -1,0 +1,167 @@
+//! `POST /v1/tasks/{id}/report`: the outcome of an accepted task (W38).
+
+use super::problem::{Problem, json_response};
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
+use crate::services;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use flotilla_api::v1;
+use flotilla_engine::TaskToken;
+use futures::StreamExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+use tonic::Code;
+
+/// The body of a report.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Report<'a> {
+    outcome: String,
+    /// As it was written: numbers keep their digits.
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+/// Serves one report.
+pub(super) async fn report(
+    State(context): State<Arc<Context>>,
+    Path(task_id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let deadline = Instant::now() + DEADLINE_DEFAULT;
+    let token = token(request.headers())?;
+    if token.task_id() != task_id {
+        let message = "expected the token of the task in the path, but it is another task's";
+        return Err(Refusal::invalid("id", message).into());
+    }
+    let body = timeout_at(deadline, whole(request.into_body())).await;
+    let body = body.map_err(|_| too_slow())??;
+    let asked = asked(token, &body)?;
+    services::report(&context, asked, deadline).await?;
+    Ok(json_response(StatusCode::OK, "{}".to_owned()))
+}
+
+/// The token in `Authorization: Bearer TOKEN`.
+fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
+    let refusal = |reason, found: &str| {
+        let message =
+            format!("expected the task's token as `Authorization: Bearer TOKEN`, but {found}");
+        Refusal::new(Code::Unauthenticated, reason, message)
+            .with_hint("a command worker's program finds it in $FLO_TASK_TOKEN")
+    };
+    let header = headers.get(AUTHORIZATION);
+    let header = header.ok_or_else(|| refusal("token_missing", "there is none"))?;
+    let credentials = header.to_str().ok().and_then(|text| text.split_once(' '));
+    let token = credentials
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .and_then(|(_, token)| token.trim().parse().ok());
+    token.ok_or_else(|| refusal("token_malformed", "the header holds something else"))
+}
+
+/// The whole body, bounded.
+async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| {
+            let message = format!("expected the whole body, but {error}");
+            Refusal::invalid("body", message)
+        })?;
+        if bytes.len() + chunk.len() > HTTP_BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
+    let report: Report<'_> = serde_json::from_slice(body).map_err(|error| {
+        let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {error}");
+        Refusal::invalid("body", message)
+    })?;
+    let output = report.output.map_or("", RawValue::get);
+    Ok(v1::ReportTaskRequest {
+        task_token: token.to_string(),
+        outcome: report.outcome,
+        output: Bytes::copy_from_slice(output.as_bytes()),
+        ..v1::ReportTaskRequest::default()
+    })
+}
+
+fn too_large() -> Problem {
+    let message =
+        format!("expected a body of at most {HTTP_BODY_BYTES_MAX} bytes, but it has more");
+    let refusal = Refusal::new(Code::InvalidArgument, "too_large", message);
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, refusal)
+}
+
+fn too_slow() -> Problem {
+    let seconds = DEADLINE_DEFAULT.as_secs();
+    let message = format!("expected the whole body within {seconds} s, but it did not come");
+    let refusal = Refusal::new(Code::DeadlineExceeded, "body_late", message);
+    Problem::new(StatusCode::REQUEST_TIMEOUT, refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use axum::response::IntoResponse;
+
+    const TOKEN: &str = "arun-7.2.00000000000000ff";
+
+    fn parse(body: &str) -> Result<v1::ReportTaskRequest, Refusal> {
+        asked(TOKEN.parse().unwrap(), body.as_bytes())
+    }
+
+    #[test]
+    fn a_report_keeps_its_output_as_it_was_written() {
+        let asked = parse(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
+        assert_eq!(asked.task_token, TOKEN);
+        assert_eq!(asked.outcome, "paid");
+        assert_eq!(asked.output, r#"{"amount": 1.50}"#);
+        let bare = parse("{}").unwrap();
+        assert_eq!((bare.outcome.as_str(), &bare.output[..]), ("", &b""[..]));
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused_with_the_place() {
+        for body in ["", "[]", "{\"outcome\": 1}", "{\"result\": 1}", "{} {}"] {
+            let text = parse(body).unwrap_err().to_string();
+            assert!(text.contains("line 1 column"), "{body}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_the_bearers() {
+        let read = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+            token(&headers).map(|token| token.to_string())
+        };
+        assert_eq!(read(&format!("Bearer {TOKEN}")).as_deref(), Ok(TOKEN));
+        assert_eq!(read(&format!("bearer  {TOKEN}")).as_deref(), Ok(TOKEN));
+        for value in [TOKEN, &format!("Basic {TOKEN}"), "Bearer x"] {
+            assert!(read(value).is_err(), "{value}");
+        }
+        assert!(token(&HeaderMap::new()).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_body_is_bounded() {
+        let full = vec![b' '; HTTP_BODY_BYTES_MAX];
+        assert_eq!(whole(Body::from(full.clone())).await.unwrap(), full);
+        let problem = whole(Body::from([full, vec![b' ']].concat())).await;
+        let response = problem.unwrap_err().into_response();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+}

@@ -1,0 +1,47 @@
+//! The outcome of an accepted task (W38), by RPC and over HTTP.
+
+use super::unexpected;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{Namespace, OutcomeName};
+use flotilla_engine::{Body, Command, Reply, ReportTask, TaskToken};
+use tokio::time::Instant;
+
+/// The outcome of a report that names none.
+const OUTCOME_DEFAULT: &str = "success";
+
+/// Serves `ReportTask`.
+pub(crate) async fn report(
+    context: &Context,
+    asked: v1::ReportTaskRequest,
+    deadline: Instant,
+) -> Result<v1::ReportTaskResponse, Refusal> {
+    let outcome = if asked.outcome.is_empty() {
+        OUTCOME_DEFAULT.to_owned()
+    } else {
+        asked.outcome
+    };
+    let token: TaskToken =
+        asked
+            .task_token
+            .parse()
+            .map_err(|error: flotilla_engine::TokenInvalid| {
+                Refusal::invalid("task_token", error.to_string())
+            })?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        // The token names the task in whichever namespace it is.
+        namespace: Namespace::default_namespace(),
+        body: Body::ReportTask(ReportTask {
+            token,
+            outcome: request::name(OutcomeName::new(outcome))?,
+            output: request::json(&asked.output, "output", "null")?,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Done => Ok(v1::ReportTaskResponse {}),
+        reply => Err(unexpected(&reply)),
+    }
+}
