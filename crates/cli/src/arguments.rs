@@ -225,7 +225,7 @@ mod tests {
             "flo worker exec a",
             "flo worker exec --action a",
             "flo --timeout soon cluster status",
-            "flo plan status a b",
+            "flo plan status a",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
         }

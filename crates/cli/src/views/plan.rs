@@ -175,11 +175,16 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_published_fields() {
-        expect![[""]].assert_eq(&serde_json::to_string(&view()).expect("printable"));
+        expect![[r#"{"workflow":"payment","plan":"charge","selection":"health-weighted","cached_results":3,"executors":[{"name":"primary","action":"charge-stripe","priority":100,"health_millionths":87250,"samples":12,"breaker":"open","consecutive_failures":0,"breaker_open_until_ms":1772357400250,"open_probes":0,"remaining_per_second":100,"remaining_per_minute":null,"remaining_per_hour":7},{"name":"fallback","action":"charge-adyen","priority":50,"health_millionths":null,"samples":0,"breaker":null,"consecutive_failures":0,"breaker_open_until_ms":null,"open_probes":0,"remaining_per_second":null,"remaining_per_minute":null,"remaining_per_hour":null}]}"#]].assert_eq(&serde_json::to_string(&view()).expect("printable"));
     }
 
     #[test]
     fn what_is_not_set_is_a_dash() {
-        expect![[""]].assert_eq(&view().text());
+        expect![[r#"
+            plan charge of payment, health-weighted, 3 results cached
+
+            EXECUTOR  ACTION         PRIORITY  HEALTH       BREAKER                              CALLS LEFT
+            primary   charge-stripe  100       0.087 of 12  open until 2026-03-01T09:30:00.250Z  100/s 7/h
+            fallback  charge-adyen   50        -            -                                    -"#]].assert_eq(&view().text());
     }
 }

@@ -111,6 +111,29 @@ async fn a_task_is_run_and_its_outcome_reported() {
 }
 
 #[tokio::test]
+async fn a_task_can_be_accepted_when_its_step_waits_for_a_report() {
+    let mut node = FakeNode::start().await;
+    let accept = async |context: ActionContext| -> Result<ActionResult, HandlerError> {
+        let can_wait = context.report_timeout() == Some(Duration::from_millis(5));
+        assert_eq!(can_wait, !context.report_url().is_empty());
+        Ok(ActionResult::accepted())
+    };
+    let _worker = run(builder(&[&node]).action("work", accept));
+    node.register().await;
+    let (mut stream, _) = node.worker().await.accept().await;
+    stream.assign_tracked("t1").await;
+    let (sequence, said) = stream.next_report().await;
+    let Message::Acceptance(acceptance) = said else {
+        panic!("expected an acceptance, but the worker said {said:?}");
+    };
+    assert_eq!(acceptance.task_token, "t1");
+    stream.accept(sequence).await;
+    stream.assign("t2", LONG).await;
+    let refused = (v1::FailKind::NoRetry, "task_not_tracked".to_owned());
+    assert_eq!(failure(&mut stream).await, refused);
+}
+
+#[tokio::test]
 async fn a_panic_is_a_failure_to_retry_and_the_worker_goes_on() {
     let mut node = FakeNode::start().await;
     let _worker = run(builder(&[&node]).action("work", |context| async move {

@@ -10,6 +10,7 @@ mod dead_letters;
 mod embedded;
 mod members;
 mod node;
+mod reports;
 mod retention;
 mod runs;
 mod schedules;

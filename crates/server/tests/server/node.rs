@@ -31,6 +31,7 @@ start:
 /// A node with data of its own.
 pub(crate) struct Node {
     pub(crate) address: String,
+    pub(crate) http_address: String,
     channel: Channel,
     serving: JoinHandle<Result<(), ServerError>>,
     // Stops the node when a test fails as well.
@@ -67,12 +68,14 @@ impl Node {
 
     fn serve(server: Server, data: tempfile::TempDir) -> Self {
         let address = server.client_address().to_owned();
+        let http_address = server.http_address().to_owned();
         let shutdown = CancellationToken::new();
         let serving = tokio::spawn(server.run_until(shutdown.clone().cancelled_owned()));
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         let channel = endpoint.connect_lazy();
         Self {
             address,
+            http_address,
             channel,
             serving,
             stop: shutdown.drop_guard(),
@@ -216,6 +219,7 @@ fn config(data: &Path) -> ServerConfig {
     let listen = "127.0.0.1:0".parse().unwrap();
     ServerConfig {
         listen,
+        http_listen: listen,
         peer_listen: free_address(),
         data_dir: data.join("node"),
         ..Default::default()

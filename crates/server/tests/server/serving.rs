@@ -73,7 +73,7 @@ async fn a_node_describes_its_services() {
         .into_iter()
         .map(|service| service.name)
         .collect();
-    for service in ["Workflow", "Action", "Worker", "Cluster"] {
+    for service in ["Workflow", "Action", "Plan", "Worker", "Cluster"] {
         assert!(
             names.contains(&format!("flotilla.v1.{service}Service")),
             "{names:?}"
@@ -101,4 +101,12 @@ async fn a_node_does_not_start_with_a_wrong_configuration_or_on_a_taken_port() {
     let error = Server::start(taken).await.err().unwrap();
     assert!(matches!(error, ServerError::Listen { .. }), "{error}");
     assert!(error.hint().is_some());
+
+    let taken = ServerConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        http_listen: node.address.parse().unwrap(),
+        ..ServerConfig::default()
+    };
+    let error = Server::start(taken).await.err().unwrap().to_string();
+    assert!(error.contains(&node.address), "{error}");
 }

@@ -292,6 +292,20 @@ impl WorkerStream {
         self.send(v1::server_message::Message::Task(task)).await;
     }
 
+    /// Assigns a task of the action `work` that can be accepted.
+    pub(crate) async fn assign_tracked(&self, token: &str) {
+        let task = v1::TaskAssignment {
+            task_token: token.to_owned(),
+            action: "work".to_owned(),
+            attempt: 1,
+            lease_ms: 600_000,
+            report_timeout_ms: Some(5),
+            report_url: "http://a:1/v1/tasks/t/report".to_owned(),
+            ..v1::TaskAssignment::default()
+        };
+        self.send(v1::server_message::Message::Task(task)).await;
+    }
+
     /// Accepts the numbered message.
     pub(crate) async fn accept(&self, sequence: u64) {
         let result = v1::MessageResult {
