@@ -9,6 +9,7 @@ mod first_minutes;
 mod formats;
 mod history;
 mod notes;
+mod plans;
 mod queries;
 mod schedules;
 mod snapshot;

@@ -1,0 +1,57 @@
+//! One HTTP request at a time, as any program could send it.
+
+use crate::patience::PATIENCE;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// What a node answered over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpAnswer {
+    /// The status code.
+    pub status: u16,
+    /// The body, JSON.
+    pub body: Value,
+}
+
+impl HttpAnswer {
+    /// The status, and the code of the error in the body.
+    #[must_use]
+    pub fn error(&self) -> (u16, &str) {
+        let code = self.body["error"]["code"].as_str();
+        (self.status, code.unwrap_or("none"))
+    }
+}
+
+/// POSTs the body to the URL with these headers, each `Name: value`.
+///
+/// # Panics
+/// When there is no answer, or its body is no JSON.
+#[must_use]
+pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
+    let rest = url.strip_prefix("http://").expect("a plain URL");
+    let (address, path) = rest.split_once('/').expect("a URL with a path");
+    let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let length = body.len();
+    let request = format!(
+        "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    let mut stream = TcpStream::connect(address).expect("the node serves HTTP");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
+    // A node may answer, and close, before it has read a body that is too long.
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("expected an answer from {url}, but {read:?}: {answer}"));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    HttpAnswer {
+        status: status.expect("a status line"),
+        body: serde_json::from_str(body).expect("a JSON body"),
+    }
+}
