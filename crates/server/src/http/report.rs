@@ -16,6 +16,7 @@ use flotilla_engine::TaskToken;
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::fmt::Display;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 use tonic::Code;
@@ -84,10 +85,15 @@ async fn whole(body: Body) -> Result<Vec<u8>, Problem> {
 }
 
 fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal> {
-    let report: Report<'_> = serde_json::from_slice(body).map_err(|error| {
-        let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {error}");
+    let malformed = |found: &dyn Display| {
+        let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {found}");
         Refusal::invalid("body", message)
-    })?;
+    };
+    // The decoder would read the fields from an array too, one after the other.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(malformed(&"found an array at line 1 column 1"));
+    }
+    let report: Report<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
     let output = report.output.map_or("", RawValue::get);
     Ok(v1::ReportTaskRequest {
         task_token: token.to_string(),
