@@ -3,6 +3,7 @@
 use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 use crate::codec::{self, DecodeError};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
+use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
@@ -73,6 +74,12 @@ pub enum Body {
     BeginTerm(BeginTerm),
     /// Forgets old request ids (design rule 9).
     SweepRequests(SweepRequests),
+    /// Writes a value (A40).
+    SetKey(SetKey),
+    /// Deletes a key (A40).
+    DeleteKey(DeleteKey),
+    /// Removes expired keys (A40).
+    SweepKeys(SweepKeys),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -135,7 +142,8 @@ impl Body {
             Self::CreateDefinition(_)
             | Self::StartRun(_)
             | Self::RegisterAction(_)
-            | Self::InvokeAction(_) => Admission::Intake,
+            | Self::InvokeAction(_)
+            | Self::SetKey(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -153,7 +161,9 @@ impl Body {
             | Self::ReleaseWorker(_)
             | Self::FireTimer(_)
             | Self::BeginTerm(_)
-            | Self::SweepRequests(_) => Admission::Progress,
+            | Self::SweepRequests(_)
+            | Self::DeleteKey(_)
+            | Self::SweepKeys(_) => Admission::Progress,
         }
     }
 
@@ -197,7 +207,10 @@ impl Body {
             | Self::DrainWorker(_)
             | Self::DeregisterWorker(_)
             | Self::BeginTerm(_)
-            | Self::SweepRequests(_) => Subject::Nothing,
+            | Self::SweepRequests(_)
+            | Self::SetKey(_)
+            | Self::DeleteKey(_)
+            | Self::SweepKeys(_) => Subject::Nothing,
         }
     }
 }

@@ -139,5 +139,8 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::FireTimer(fire) => fire.apply(turn),
         Body::BeginTerm(begin) => leadership::begin_term(turn, begin),
         Body::SweepRequests(sweep) => sweep.apply(turn),
+        Body::SetKey(set) => set.apply(turn, namespace),
+        Body::DeleteKey(delete) => delete.apply(turn, namespace),
+        Body::SweepKeys(sweep) => sweep.apply(turn),
     }
 }

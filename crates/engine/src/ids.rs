@@ -140,8 +140,14 @@ names! {
     EventName = "an event name", TEXT_RULE, is_text;
     /// A stream's name (A30).
     StreamName = "a stream name", DOTTED_RULE, |text| is_name(text, true);
-    /// A consumer group's name (A31).
-    GroupName = "a consumer group name", TEXT_RULE, is_text;
+    /// A consumer group's name (A31); a part of its dead-letter stream's name.
+    GroupName = "a consumer group name", DOTTED_RULE, |text| is_name(text, true);
+    /// A consumer's name within its group (A31): by default its worker's id.
+    ConsumerName = "a consumer name", TEXT_RULE, is_text;
+    /// The key that keeps records of a stream in one partition (A30).
+    PartitionKey = "a partition key", TEXT_RULE, is_text;
+    /// A key of the key-value store (A40).
+    KvKey = "a key", TEXT_RULE, is_text;
     /// A worker's id (A20).
     WorkerId = "a worker id", TEXT_RULE, is_text;
     /// A caller's idempotency key (W20).
@@ -174,6 +180,10 @@ numbers! {
     ActionRunNumber;
     /// A worker's number.
     WorkerNumber;
+    /// A stream's number.
+    StreamNumber;
+    /// A consumer group's number.
+    GroupNumber;
 }
 
 const RUN_ID_PREFIX: &str = "wfrun-";

@@ -4,6 +4,7 @@
 //! every build (design rule 1): no clock, randomness, I/O, hash-ordered iteration or float.
 #![deny(clippy::float_arithmetic)]
 
+pub mod bytes;
 pub mod codec;
 pub mod definition;
 pub mod ids;
@@ -20,6 +21,7 @@ mod engine;
 mod entry;
 mod heads;
 mod history;
+mod kv;
 mod leadership;
 mod overlay;
 mod quarantine;
@@ -38,6 +40,7 @@ pub use command::{Admission, Body, Command, Subject};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};
+pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
 pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;

@@ -69,6 +69,9 @@ pub const REQUESTS_MAX: u64 = 1_000_000;
 /// Rows that one sweep deletes at most.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 
+/// A value of the key-value store (A40). In bytes.
+pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
+
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);

@@ -1,7 +1,7 @@
 //! Why a command was refused; the state is unchanged.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, Namespace, RunId, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, KvKey, Namespace, RunId, WorkerId, WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,24 @@ pub enum Rejection {
     /// A bug: the turn panicked and was dropped (design rule 10).
     #[error("expected the command to be carried out, but the engine failed: {0}")]
     Internal(String),
+    /// The key is there and should not be (A40).
+    #[error("expected no key \"{key}\", but there is one of version {version}")]
+    KeyExists {
+        /// The key.
+        key: KvKey,
+        /// Its version.
+        version: u64,
+    },
+    /// The key has another version (A40).
+    #[error("expected key \"{key}\" to have version {expected}, but {}", version_in_words(.found))]
+    KeyVersionMismatch {
+        /// The key.
+        key: KvKey,
+        /// The version that the caller had read.
+        expected: u64,
+        /// The version that it has; `None` when it is absent.
+        found: Option<u64>,
+    },
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -188,6 +206,8 @@ impl Rejection {
             Self::RequestIdReused => "request_id_reused",
             Self::TooLarge { .. } => "too_large",
             Self::Internal(_) => "internal",
+            Self::KeyExists { .. } => "key_exists",
+            Self::KeyVersionMismatch { .. } => "key_version_mismatch",
         }
     }
 
@@ -214,7 +234,9 @@ impl Rejection {
             | Self::WorkerReplaced(_)
             | Self::TimerGone
             | Self::TimerNotDue
-            | Self::RequestIdReused => RejectionKind::Conflict,
+            | Self::RequestIdReused
+            | Self::KeyExists { .. }
+            | Self::KeyVersionMismatch { .. } => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
@@ -259,6 +281,7 @@ impl Rejection {
             }
             Self::RequestIdReused => Some("draw a new random id for each request"),
             Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
+            Self::KeyVersionMismatch { .. } => Some("read the key again with `flo kv get KEY`"),
             Self::RunIdTaken(_)
             | Self::RunIdReserved(_)
             | Self::RunEnded { .. }
@@ -270,7 +293,27 @@ impl Rejection {
             | Self::WorkersTooMany(_)
             | Self::TimerGone
             | Self::TimerNotDue
-            | Self::TooLarge { .. } => None,
+            | Self::TooLarge { .. }
+            | Self::KeyExists { .. } => None,
         }
     }
+}
+
+/// Refuses `noun` when it is over its bound (design rule 13).
+pub(crate) fn check_bytes(noun: &str, bytes: usize, bytes_max: usize) -> Result<(), Rejection> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(Rejection::TooLarge {
+        noun: noun.to_owned(),
+        bytes: bytes as u64,
+        bytes_max: bytes_max as u64,
+    })
+}
+
+fn version_in_words(found: &Option<u64>) -> String {
+    found.map_or_else(
+        || "there is no such key".to_owned(),
+        |version| format!("it has version {version}"),
+    )
 }

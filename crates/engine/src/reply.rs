@@ -64,4 +64,14 @@ pub enum Reply {
         /// Whether the worker should stop taking tasks (A21).
         is_draining: bool,
     },
+    /// [`crate::command::Body::SetKey`]
+    KeySet {
+        /// The value's version (A40).
+        version: u64,
+    },
+    /// The deletions of what callers name
+    Deleted {
+        /// False when it was not there.
+        is_found: bool,
+    },
 }

@@ -23,6 +23,12 @@ pub struct ClusterRecord {
     pub workers_count: u64,
     /// Definitions so far.
     pub definitions_count: u64,
+    /// Writes of keys so far (A40).
+    pub key_versions_count: u64,
+    /// Streams so far.
+    pub streams_count: u64,
+    /// Consumer groups so far.
+    pub groups_count: u64,
     /// Request ids that are remembered now (design rule 9).
     pub requests_count: u64,
     /// Commands that panicked (design rule 10).

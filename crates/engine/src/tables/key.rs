@@ -1,8 +1,9 @@
 //! Keys as ordered bytes.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, RunId, RunNumber, SignalId, SignalType,
-    WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, ConsumerName, GroupName, GroupNumber, IdempotencyKey, KvKey,
+    Namespace, RunId, RunNumber, SignalId, SignalType, StreamName, StreamNumber, WorkerId,
+    WorkerNumber, WorkflowName, WorkflowVersion,
 };
 
 /// A key, or a part of one: encoding keeps the order, and one key's bytes are never a prefix of
@@ -57,7 +58,13 @@ macro_rules! number_keys {
         }
     )*};
 }
-number_keys!(RunNumber, ActionRunNumber, WorkerNumber);
+number_keys!(
+    RunNumber,
+    ActionRunNumber,
+    WorkerNumber,
+    StreamNumber,
+    GroupNumber
+);
 
 /// Texts end with a zero byte, which no name holds (names have no control characters).
 macro_rules! name_keys {
@@ -86,7 +93,11 @@ name_keys!(
     RunId,
     SignalType,
     SignalId,
-    IdempotencyKey
+    IdempotencyKey,
+    StreamName,
+    GroupName,
+    ConsumerName,
+    KvKey
 );
 
 macro_rules! tuple_keys {

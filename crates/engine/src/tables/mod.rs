@@ -9,6 +9,7 @@ mod cluster;
 mod definition;
 mod history;
 mod key;
+mod kv;
 mod payload;
 mod quarantine;
 mod request;
@@ -30,6 +31,7 @@ pub use definition::{
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
+pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
 pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
 pub use request::{RequestRecord, Requests};

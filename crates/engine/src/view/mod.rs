@@ -5,6 +5,7 @@
 mod action;
 mod event;
 mod history;
+mod kv;
 mod obligation;
 mod page;
 mod run;
@@ -14,6 +15,7 @@ mod workflow;
 pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
 pub use event::{EventView, describe};
 pub use history::{HistoryPage, history};
+pub use kv::{KeyView, has_expired_keys, key, keys};
 pub use obligation::{
     ChildInputCheck, DueTimers, assignment, child_input_check, child_input_checks, due_timers,
     has_expired_requests, has_ready, leased_tasks, workers_of_other_nodes,

@@ -97,5 +97,8 @@ fn position_of(body: &Body) -> usize {
         Body::FireTimer(_) => 19,
         Body::BeginTerm(_) => 20,
         Body::SweepRequests(_) => 21,
+        Body::SetKey(_) => 22,
+        Body::DeleteKey(_) => 23,
+        Body::SweepKeys(_) => 24,
     }
 }

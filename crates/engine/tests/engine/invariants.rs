@@ -1,5 +1,7 @@
 //! What the tables must agree on after every entry.
 
+mod keys;
+
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
@@ -34,6 +36,7 @@ pub(crate) fn check(store: &MemoryStore) {
         .for_each(|timer| state.check_timer(timer));
     state.check_queue();
     state.check_indexes();
+    keys::check(store);
 }
 
 struct State<'a> {

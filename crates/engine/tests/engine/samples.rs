@@ -1,5 +1,6 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
+use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
     Consumption, CustomTerminal, Definition, ErrorClasses, Executor, Fallback, FallbackCondition,
@@ -9,7 +10,7 @@ use flotilla_engine::definition::{
     WaitStep,
 };
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
+    ActionName, ActionRunNumber, IdempotencyKey, KvKey, Namespace, OutcomeName, RunId, RunNumber,
     SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
@@ -19,12 +20,13 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, DecideChildInput,
-    DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
-    HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker,
-    ReleaseWorker, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
-    TaskToken, TouchTask, VersionChoice,
+    DeleteAction, DeleteKey, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome,
+    FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction,
+    RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition, SetKey, SetWorkflowEnabled,
+    SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 pub(crate) fn namespace() -> Namespace {
     Namespace::default_namespace()
@@ -64,6 +66,10 @@ pub(crate) fn signal_type() -> SignalType {
 
 pub(crate) fn signal_id() -> SignalId {
     SignalId::new("s-1").expect("an id")
+}
+
+pub(crate) fn kv_key() -> KvKey {
+    KvKey::new("user/7").expect("a key")
 }
 
 pub(crate) fn json() -> Json {
@@ -125,6 +131,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     let mut bodies = on_runs();
     bodies.extend(on_actions());
     bodies.extend(on_workers());
+    bodies.extend(on_keys());
     bodies
 }
 
@@ -245,6 +252,19 @@ fn on_workers() -> Vec<Body> {
         Body::FireTimer(FireTimer { timer: timer() }),
         Body::BeginTerm(BeginTerm {}),
         Body::SweepRequests(SweepRequests {}),
+    ]
+}
+
+fn on_keys() -> Vec<Body> {
+    vec![
+        Body::SetKey(SetKey {
+            key: kv_key(),
+            value: Bytes::from("blue"),
+            ttl_ms: NonZeroU64::new(60_000),
+            condition: SetCondition::IfVersion(3),
+        }),
+        Body::DeleteKey(DeleteKey { key: kv_key() }),
+        Body::SweepKeys(SweepKeys {}),
     ]
 }
 

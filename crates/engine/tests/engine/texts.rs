@@ -71,6 +71,8 @@ fn replies() -> Vec<Reply> {
         },
         Reply::TasksAssigned { count: 3 },
         Reply::WorkerHeard { is_draining: true },
+        Reply::KeySet { version: 5 },
+        Reply::Deleted { is_found: true },
     ]
 }
 
@@ -125,6 +127,15 @@ fn rejections() -> Vec<Rejection> {
             bytes_max: 1,
         },
         Rejection::Internal(text()),
+        Rejection::KeyExists {
+            key: samples::kv_key(),
+            version: 5,
+        },
+        Rejection::KeyVersionMismatch {
+            key: samples::kv_key(),
+            expected: 5,
+            found: None,
+        },
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Properties over random histories.
 
+mod data;
 mod moves;
 mod player;
 
@@ -156,7 +157,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests SetKey DeleteKey SweepKeys WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";

@@ -1,5 +1,6 @@
 //! Random moves: mostly sensible, some nonsense.
 
+use super::data::{self, DataIntent};
 use proptest::prelude::*;
 
 /// What one entry is made of.
@@ -111,6 +112,7 @@ pub(super) enum Intent {
     },
     BeginTerm,
     Sweep,
+    Data(DataIntent),
 }
 
 /// A history of entries.
@@ -158,6 +160,7 @@ fn intents() -> impl Strategy<Value = Intent> {
         4 => on_workers(),
         3 => on_registries(),
         10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
+        2 => data::intents().prop_map(Intent::Data),
     ]
 }
 

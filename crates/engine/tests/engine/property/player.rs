@@ -1,5 +1,6 @@
 //! A replica that plays random moves: what they mean depends on the state that they meet.
 
+use super::data;
 use super::moves::{Intent, Move, OfferPlan};
 use crate::invariants::rows;
 use crate::script::define;
@@ -168,6 +169,7 @@ impl Player {
             }),
             Intent::BeginTerm => Body::BeginTerm(BeginTerm {}),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
+            Intent::Data(intent) => data::body(intent),
         }
     }
 
@@ -432,7 +434,8 @@ fn step_wake(subject: u64, due_ms: u64) -> TimerKey {
     }
 }
 
-fn pick(names: &[&'static str], position: u8) -> &'static str {
+/// One of the names.
+pub(super) fn pick(names: &[&'static str], position: u8) -> &'static str {
     names[usize::from(position) % names.len()]
 }
 

@@ -1,10 +1,10 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{define, world::World};
+use super::{define, kv, world::World};
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, SignalId,
-    SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, IdempotencyKey, OutcomeName, RunId, SignalId, SignalType,
+    WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
@@ -23,11 +23,7 @@ use std::collections::BTreeMap;
 pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
     let mut line = Line::parse(text);
     let request_id = line.number("request").map(RequestId);
-    let namespace = line
-        .option("namespace")
-        .map_or_else(Namespace::default_namespace, |name| {
-            Namespace::new(name).expect("a namespace")
-        });
+    let namespace = line.namespace();
     let bodies = match line.word().as_str() {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
@@ -35,7 +31,8 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
                 .or_else(|| on_tasks(world, verb, &mut line))
-                .or_else(|| on_workers(verb, &mut line));
+                .or_else(|| on_workers(verb, &mut line))
+                .or_else(|| kv::command(verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
             line.end();
             vec![body]

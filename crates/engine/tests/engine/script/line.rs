@@ -1,5 +1,7 @@
 //! One line of a script, in words.
 
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::ids::Namespace;
 use std::str::FromStr;
 
 /// A verb, plain words, and options `name=value`; each is taken once, and none may be left over.
@@ -67,6 +69,20 @@ impl Line {
     pub(crate) fn next_number<T: FromStr>(&mut self) -> T {
         let word = self.word();
         self.number_in(&word)
+    }
+
+    /// The namespace that the line names, else the default one.
+    pub(crate) fn namespace(&mut self) -> Namespace {
+        let name = self.option("namespace");
+        name.map_or_else(Namespace::default_namespace, |name| {
+            Namespace::new(name).expect("a namespace")
+        })
+    }
+
+    /// The next plain word as bytes; `LARGE` in it stands for 600,000 letters.
+    pub(crate) fn payload(&mut self) -> Bytes {
+        let word = self.word().replace("LARGE", &"x".repeat(600_000));
+        Bytes::from(word.as_str())
     }
 
     /// Nothing may be left over.

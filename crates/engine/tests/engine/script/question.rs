@@ -1,6 +1,7 @@
 //! Questions: what the tables say now.
 
 use super::event::events;
+use super::kv;
 use super::line::Line;
 use super::show::{line, option, payload, state, step_name};
 use super::world::World;
@@ -27,7 +28,8 @@ const QUESTIONS: [&str; 8] = [
 /// Whether a line asks for something, and changes nothing.
 pub(super) fn is_question(text: &str) -> bool {
     let verb = text.split_whitespace().next();
-    QUESTIONS.map(Some).contains(&verb)
+    let mut all = QUESTIONS.iter().chain(&kv::QUESTIONS);
+    all.any(|question| verb == Some(question))
 }
 
 /// The answer to a question.
@@ -65,7 +67,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
                 cursor.events_count
             )
         }
-        other => panic!("expected a question, but found {other}"),
+        verb => kv::answer(world, verb, &mut line),
     };
     line.end();
     answer

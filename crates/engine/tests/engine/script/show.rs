@@ -65,6 +65,8 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::LeaseExtended { expires_at_ms } => format!("lease until {expires_at_ms}"),
         Reply::TasksAssigned { count } => format!("assigned {count}"),
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
+        Reply::KeySet { version } => format!("set, version {version}"),
+        Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }
 
@@ -181,6 +183,14 @@ pub(super) fn payload(world: &World, reference: PayloadRef) -> String {
     match json.as_str() {
         long if long.len() > 1_000 => format!("({} bytes)", long.len()),
         text => text.to_owned(),
+    }
+}
+
+/// Bytes as text; of many, their number.
+pub(super) fn text(bytes: &[u8]) -> String {
+    match bytes.len() {
+        long if long > 1_000 => format!("({long} bytes)"),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 

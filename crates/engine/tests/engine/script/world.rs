@@ -123,6 +123,12 @@ impl World {
         invariants::rows::<T>(&self.store, &())
     }
 
+    /// The time of the last entry.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.read::<Cluster>(&())
+            .map_or(0, |cluster| cluster.now_ms)
+    }
+
     /// Carries out a setting; false for any other line.
     fn set(&mut self, text: &str, out: &mut String) -> bool {
         let mut line = Line::parse(text);

@@ -1,0 +1,100 @@
+//! Keys and values, in words.
+
+use super::line::Line;
+use super::show::{option, text};
+use super::world::World;
+use flotilla_engine::ids::KvKey;
+use flotilla_engine::tables::{KeyExpiries, KeyRecord};
+use flotilla_engine::{Body, DeleteKey, SetCondition, SetKey, SweepKeys, view};
+use std::num::NonZeroU64;
+
+/// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys`
+pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
+    Some(match verb {
+        "set" => Body::SetKey(SetKey {
+            key: key(line.word()),
+            ttl_ms: line.number("ttl").and_then(NonZeroU64::new),
+            condition: match (line.flag("if-absent"), line.number("if-version")) {
+                (true, _) => SetCondition::IfAbsent,
+                (false, Some(version)) => SetCondition::IfVersion(version),
+                (false, None) => SetCondition::Always,
+            },
+            value: line.payload(),
+        }),
+        "delete-key" => Body::DeleteKey(DeleteKey {
+            key: key(line.word()),
+        }),
+        "sweep-keys" => Body::SweepKeys(SweepKeys {}),
+        _ => return None,
+    })
+}
+
+pub(super) const QUESTIONS: [&str; 3] = ["get", "scan", "expiries"];
+
+/// `get K`, `scan PREFIX limit=N`, `expiries`
+pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> String {
+    let namespace = line.namespace();
+    match verb {
+        "get" => {
+            let key = key(line.word());
+            let found = view::key(&world.store, (&namespace, &key), world.now_ms())
+                .expect("memory does not fail");
+            found.map_or_else(|| "none\n".to_owned(), |record| in_words(&key, &record))
+        }
+        "scan" => scan(world, line),
+        "expiries" => {
+            let is_due = view::has_expired_keys(&world.store, world.now_ms());
+            let rows = world.rows::<KeyExpiries>();
+            let rows = rows
+                .iter()
+                .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
+            let rows: String = rows.collect();
+            format!("due {}\n{rows}", is_due.expect("memory does not fail"))
+        }
+        other => panic!("expected a question about keys, but found {other}"),
+    }
+}
+
+/// All pages, one behind the other.
+fn scan(world: &World, line: &mut Line) -> String {
+    let namespace = line.namespace();
+    let limit = line.number("limit").unwrap_or(100);
+    let prefix = line.next().unwrap_or_default();
+    let mut out = String::new();
+    let mut after = None;
+    loop {
+        let page = view::keys(
+            &world.store,
+            (&namespace, &prefix),
+            world.now_ms(),
+            (after.as_deref(), limit),
+        )
+        .expect("memory does not fail");
+        for item in page.items {
+            out += &in_words(&item.key, &item.record);
+        }
+        after = page.next;
+        if after.is_none() {
+            return if out.is_empty() {
+                "none\n".to_owned()
+            } else {
+                out
+            };
+        }
+        out += "-- page\n";
+    }
+}
+
+fn in_words(key: &KvKey, record: &KeyRecord) -> String {
+    format!(
+        "{key}={} version {} updated {}{}\n",
+        text(&record.value),
+        record.version,
+        record.updated_at_ms,
+        option(" until ", &record.expires_at_ms)
+    )
+}
+
+fn key(text: String) -> KvKey {
+    KvKey::new(text).expect("a key")
+}
