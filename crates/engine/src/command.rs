@@ -5,6 +5,7 @@ use crate::codec::{self, DecodeError};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
 use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
+use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
 use crate::task::{AssignTasks, CompleteTask, FailTask, TouchTask};
@@ -80,6 +81,10 @@ pub enum Body {
     DeleteKey(DeleteKey),
     /// Removes expired keys (A40).
     SweepKeys(SweepKeys),
+    /// Creates a namespace (A41).
+    CreateNamespace(CreateNamespace),
+    /// Deletes an empty namespace (A41).
+    DeleteNamespace(DeleteNamespace),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -143,7 +148,8 @@ impl Body {
             | Self::StartRun(_)
             | Self::RegisterAction(_)
             | Self::InvokeAction(_)
-            | Self::SetKey(_) => Admission::Intake,
+            | Self::SetKey(_)
+            | Self::CreateNamespace(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -163,7 +169,8 @@ impl Body {
             | Self::BeginTerm(_)
             | Self::SweepRequests(_)
             | Self::DeleteKey(_)
-            | Self::SweepKeys(_) => Admission::Progress,
+            | Self::SweepKeys(_)
+            | Self::DeleteNamespace(_) => Admission::Progress,
         }
     }
 
@@ -210,7 +217,9 @@ impl Body {
             | Self::SweepRequests(_)
             | Self::SetKey(_)
             | Self::DeleteKey(_)
-            | Self::SweepKeys(_) => Subject::Nothing,
+            | Self::SweepKeys(_)
+            | Self::CreateNamespace(_)
+            | Self::DeleteNamespace(_) => Subject::Nothing,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
 use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
-use crate::{history, leadership, quarantine, request};
+use crate::{history, leadership, namespace, quarantine, request};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -108,6 +108,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
         return Ok((reply, Vec::new()));
     }
     let reply = dispatch(&mut turn, command)?;
+    namespace::follow(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
     history::write(&mut turn)?;
     Ok((reply, turn.commit()))
@@ -142,5 +143,7 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::SetKey(set) => set.apply(turn, namespace),
         Body::DeleteKey(delete) => delete.apply(turn, namespace),
         Body::SweepKeys(sweep) => sweep.apply(turn),
+        Body::CreateNamespace(create) => create.apply(turn, namespace),
+        Body::DeleteNamespace(delete) => delete.apply(turn, namespace),
     }
 }

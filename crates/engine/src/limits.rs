@@ -69,6 +69,8 @@ pub const REQUESTS_MAX: u64 = 1_000_000;
 /// Rows that one sweep deletes at most.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 
+/// Namespaces in a cluster (A41).
+pub const NAMESPACES_MAX: usize = 1_024;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 

@@ -152,6 +152,25 @@ pub enum Rejection {
         /// The version that it has; `None` when it is absent.
         found: Option<u64>,
     },
+    /// There are as many of something as there may be (design rule 13).
+    #[error("expected at most {count_max} {noun}, but there would be more")]
+    TooMany {
+        /// What there are too many of, in the plural.
+        noun: String,
+        /// The bound.
+        count_max: u64,
+    },
+    /// The namespace is not empty (A41).
+    #[error("expected namespace \"{namespace}\" to be empty, but these are left: {left}")]
+    NamespaceNotEmpty {
+        /// The namespace.
+        namespace: Namespace,
+        /// Kinds of things, in the plural.
+        left: String,
+    },
+    /// The default namespace was to be deleted (A41).
+    #[error("expected a namespace that may be deleted, but \"default\" always stays")]
+    NamespaceIsDefault,
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -172,6 +191,11 @@ pub enum RejectionKind {
 }
 
 impl Rejection {
+    pub(crate) fn too_many(noun: &str, count_max: usize) -> Self {
+        let (noun, count_max) = (noun.to_owned(), count_max as u64);
+        Self::TooMany { noun, count_max }
+    }
+
     /// The stable reason code, in snake case.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -208,6 +232,9 @@ impl Rejection {
             Self::Internal(_) => "internal",
             Self::KeyExists { .. } => "key_exists",
             Self::KeyVersionMismatch { .. } => "key_version_mismatch",
+            Self::TooMany { .. } => "too_many",
+            Self::NamespaceNotEmpty { .. } => "namespace_not_empty",
+            Self::NamespaceIsDefault => "namespace_is_default",
         }
     }
 
@@ -236,7 +263,9 @@ impl Rejection {
             | Self::TimerNotDue
             | Self::RequestIdReused
             | Self::KeyExists { .. }
-            | Self::KeyVersionMismatch { .. } => RejectionKind::Conflict,
+            | Self::KeyVersionMismatch { .. }
+            | Self::NamespaceNotEmpty { .. }
+            | Self::NamespaceIsDefault => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
@@ -244,7 +273,9 @@ impl Rejection {
             | Self::OutcomeReserved(_)
             | Self::TooLarge { .. } => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
-            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) => RejectionKind::Exhausted,
+            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::TooMany { .. } => {
+                RejectionKind::Exhausted
+            }
             Self::Internal(_) => RejectionKind::Internal,
         }
     }
@@ -294,7 +325,10 @@ impl Rejection {
             | Self::TimerGone
             | Self::TimerNotDue
             | Self::TooLarge { .. }
-            | Self::KeyExists { .. } => None,
+            | Self::KeyExists { .. }
+            | Self::TooMany { .. }
+            | Self::NamespaceNotEmpty { .. }
+            | Self::NamespaceIsDefault => None,
         }
     }
 }

@@ -69,6 +69,11 @@ pub enum Reply {
         /// The value's version (A40).
         version: u64,
     },
+    /// [`crate::command::Body::CreateNamespace`]
+    NamespaceCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
     /// The deletions of what callers name
     Deleted {
         /// False when it was not there.

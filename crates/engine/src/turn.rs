@@ -314,6 +314,11 @@ impl<'t, 'e> Turn<'t, 'e> {
         Ok(first)
     }
 
+    /// Whether the turn wrote or deleted anything so far.
+    pub(crate) fn has_writes(&self) -> bool {
+        !self.overlay.is_empty()
+    }
+
     /// The cluster's record.
     pub(crate) fn cluster(&mut self) -> Result<ClusterRecord, StoreError> {
         Ok(self

@@ -10,6 +10,7 @@ mod definition;
 mod history;
 mod key;
 mod kv;
+mod namespace;
 mod payload;
 mod quarantine;
 mod request;
@@ -32,6 +33,7 @@ pub use definition::{
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
 pub use kv::{KeyExpiries, KeyRecord, Keys};
+pub use namespace::{NamespaceRecord, Namespaces};
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
 pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
 pub use request::{RequestRecord, Requests};

@@ -6,6 +6,7 @@ mod action;
 mod event;
 mod history;
 mod kv;
+mod namespace;
 mod obligation;
 mod page;
 mod run;
@@ -16,6 +17,7 @@ pub use action::{ActionRunView, ActionView, action, action_run, action_runs, act
 pub use event::{EventView, describe};
 pub use history::{HistoryPage, history};
 pub use kv::{KeyView, has_expired_keys, key, keys};
+pub use namespace::{namespace, namespaces};
 pub use obligation::{
     ChildInputCheck, DueTimers, assignment, child_input_check, child_input_checks, due_timers,
     has_expired_requests, has_ready, leased_tasks, workers_of_other_nodes,

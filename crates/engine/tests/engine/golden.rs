@@ -100,5 +100,7 @@ fn position_of(body: &Body) -> usize {
         Body::SetKey(_) => 22,
         Body::DeleteKey(_) => 23,
         Body::SweepKeys(_) => 24,
+        Body::CreateNamespace(_) => 25,
+        Body::DeleteNamespace(_) => 26,
     }
 }

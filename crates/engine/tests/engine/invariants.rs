@@ -1,6 +1,7 @@
 //! What the tables must agree on after every entry.
 
 mod keys;
+mod namespaces;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -37,6 +38,7 @@ pub(crate) fn check(store: &MemoryStore) {
     state.check_queue();
     state.check_indexes();
     keys::check(store);
+    namespaces::check(store);
 }
 
 struct State<'a> {

@@ -19,11 +19,12 @@ use flotilla_engine::tables::{
     TimerKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
-    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, DecideChildInput,
-    DeleteAction, DeleteKey, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome,
-    FireTimer, HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction,
-    RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition, SetKey, SetWorkflowEnabled,
-    SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken, TouchTask, VersionChoice,
+    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, CreateNamespace,
+    DecideChildInput, DeleteAction, DeleteKey, DeleteNamespace, DeregisterWorker, DrainWorker,
+    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction,
+    NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition,
+    SetKey, SetWorkflowEnabled, SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken,
+    TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -265,6 +266,8 @@ fn on_keys() -> Vec<Body> {
         }),
         Body::DeleteKey(DeleteKey { key: kv_key() }),
         Body::SweepKeys(SweepKeys {}),
+        Body::CreateNamespace(CreateNamespace {}),
+        Body::DeleteNamespace(DeleteNamespace {}),
     ]
 }
 

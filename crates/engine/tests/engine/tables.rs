@@ -12,13 +12,13 @@ use flotilla_engine::tables::{
     ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, Cluster,
     ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, End, Event,
     EventKind, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, KeyExpiries,
-    KeyRecord, Keys, Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads,
-    ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyRecord,
-    RequestRecord, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds,
-    SignalRecord, SignalsWaiting, StepResult, Table, TaskError, TimerKey, TimerKind, Timers,
-    TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerKind,
-    WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows, decode_key,
-    decode_record, decode_row, encode_key, encode_record,
+    KeyRecord, Keys, Lease, ModuleRecord, Modules, NamespaceRecord, Namespaces, ParentLink,
+    PayloadOwner, PayloadRef, Payloads, ProcessRecord, Quarantine, QuarantineRecord,
+    QuarantinedKind, Ready, ReadyRecord, RequestRecord, Requests, RevisionsByContent, RunNames,
+    RunRecord, RunStatus, Runs, SignalIds, SignalRecord, SignalsWaiting, StepResult, Table,
+    TaskError, TimerKey, TimerKind, Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities,
+    WorkerActivityRecord, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers,
+    WorkflowRecord, Workflows, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply};
 use std::any::type_name;
@@ -38,7 +38,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=26).chain(35..=36).collect(),
+        (1..=26).chain(35..=37).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -545,6 +545,12 @@ fn key_rows() -> Vec<Row> {
     };
     vec![
         row::<Keys>((samples::namespace(), samples::kv_key()), record),
+        row::<Namespaces>(
+            samples::namespace(),
+            NamespaceRecord {
+                created_at_ms: 1_000,
+            },
+        ),
         row::<KeyExpiries>((9_000, samples::namespace(), samples::kv_key()), ()),
     ]
 }

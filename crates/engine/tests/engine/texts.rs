@@ -72,6 +72,7 @@ fn replies() -> Vec<Reply> {
         Reply::TasksAssigned { count: 3 },
         Reply::WorkerHeard { is_draining: true },
         Reply::KeySet { version: 5 },
+        Reply::NamespaceCreated { is_new: true },
         Reply::Deleted { is_found: true },
     ]
 }
@@ -136,6 +137,15 @@ fn rejections() -> Vec<Rejection> {
             expected: 5,
             found: None,
         },
+        Rejection::TooMany {
+            noun: text(),
+            count_max: 1,
+        },
+        Rejection::NamespaceNotEmpty {
+            namespace: samples::namespace(),
+            left: text(),
+        },
+        Rejection::NamespaceIsDefault,
     ]
 }
 

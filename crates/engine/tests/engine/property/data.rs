@@ -1,9 +1,11 @@
-//! Moves on what callers keep: keys.
+//! Moves on what callers keep: keys, and the namespaces around them.
 
 use super::player::pick;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::KvKey;
-use flotilla_engine::{Body, DeleteKey, SetCondition, SetKey, SweepKeys};
+use flotilla_engine::{
+    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,
+};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 
@@ -21,6 +23,8 @@ pub(in crate::property) enum DataIntent {
         key: u8,
     },
     Sweep,
+    CreateNamespace,
+    DeleteNamespace,
 }
 
 pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
@@ -34,6 +38,8 @@ pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
             .prop_map(|(key, ttl_ms, condition)| DataIntent::Set { key, ttl_ms, condition }),
         1 => (0..4_u8).prop_map(|key| DataIntent::Delete { key }),
         1 => Just(DataIntent::Sweep),
+        1 => Just(DataIntent::CreateNamespace),
+        1 => Just(DataIntent::DeleteNamespace),
     ]
 }
 
@@ -52,6 +58,8 @@ pub(super) fn body(intent: &DataIntent) -> Body {
         }),
         DataIntent::Delete { key } => Body::DeleteKey(DeleteKey { key: name(*key) }),
         DataIntent::Sweep => Body::SweepKeys(SweepKeys {}),
+        DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace {}),
+        DataIntent::DeleteNamespace => Body::DeleteNamespace(DeleteNamespace {}),
     }
 }
 

@@ -125,7 +125,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in 0..200 {
+    for pick in 0..=u8::MAX {
         let mut sample = || {
             single_histories()
                 .new_tree(&mut runner)
@@ -157,7 +157,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests SetKey DeleteKey SweepKeys WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";

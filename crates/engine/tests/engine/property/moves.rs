@@ -112,17 +112,27 @@ pub(super) enum Intent {
     },
     BeginTerm,
     Sweep,
-    Data(DataIntent),
+    Data {
+        is_elsewhere: bool,
+        intent: DataIntent,
+    },
 }
 
-/// A history of entries.
+/// A history of entries: mostly of runs and tasks, the others of what callers keep.
 pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
-    prop::collection::vec(moves(), 1..50)
+    prop_oneof![
+        3 => prop::collection::vec(moves(intents().boxed()), 1..50),
+        2 => prop::collection::vec(moves(on_data().boxed()), 1..50),
+    ]
 }
 
 /// Histories of single commands, each with or without offers.
 pub(super) fn single_histories() -> impl Strategy<Value = Vec<Move>> {
-    prop::collection::vec(moves().prop_map(only_first), 1..60)
+    let singles = |intents| moves(intents).prop_map(only_first);
+    prop_oneof![
+        3 => prop::collection::vec(singles(intents().boxed()), 1..60),
+        2 => prop::collection::vec(singles(on_data().boxed()), 1..60),
+    ]
 }
 
 fn only_first(mut one: Move) -> Move {
@@ -130,13 +140,13 @@ fn only_first(mut one: Move) -> Move {
     one
 }
 
-fn moves() -> impl Strategy<Value = Move> {
+fn moves(intents: BoxedStrategy<Intent>) -> impl Strategy<Value = Move> {
     let forward_ms = prop_oneof![4 => 0..60_u64, 3 => 60..1_500_u64, 1 => 10_000..100_000_u64];
     let request = prop::option::weighted(0.1, 0..6_u8);
     (
         forward_ms,
         prop::collection::vec(offers(), 0..3),
-        prop::collection::vec((intents(), request), 1..5),
+        prop::collection::vec((intents, request), 1..5),
     )
         .prop_map(|(forward_ms, offers, commands)| Move {
             forward_ms,
@@ -160,7 +170,16 @@ fn intents() -> impl Strategy<Value = Intent> {
         4 => on_workers(),
         3 => on_registries(),
         10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
-        2 => data::intents().prop_map(Intent::Data),
+    ]
+}
+
+fn on_data() -> impl Strategy<Value = Intent> {
+    prop_oneof![
+        20 => (data::intents(), prop::bool::weighted(0.1))
+            .prop_map(|(intent, is_elsewhere)| Intent::Data { is_elsewhere, intent }),
+        4 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
+        1 => on_workers(),
+        1 => on_registries(),
     ]
 }
 

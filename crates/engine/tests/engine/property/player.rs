@@ -98,7 +98,8 @@ impl Player {
         self.now_ms += one.forward_ms;
         let commands = one.commands.iter().map(|(intent, request)| Command {
             request_id: request.map(|request| RequestId(u128::from(request))),
-            ..command(self.body(intent))
+            namespace: namespace(intent),
+            body: self.body(intent),
         });
         Entry {
             stamp: self.stamp(),
@@ -169,7 +170,7 @@ impl Player {
             }),
             Intent::BeginTerm => Body::BeginTerm(BeginTerm {}),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
-            Intent::Data(intent) => data::body(intent),
+            Intent::Data { intent, .. } => data::body(intent),
         }
     }
 
@@ -302,6 +303,16 @@ impl Player {
 /// A command in the default namespace.
 pub(super) fn command(body: Body) -> Command {
     Command::new(Namespace::default_namespace(), body)
+}
+
+/// Only what callers keep lives in two namespaces.
+fn namespace(intent: &Intent) -> Namespace {
+    match intent {
+        Intent::Data { is_elsewhere, .. } if *is_elsewhere => {
+            Namespace::new("elsewhere").expect("a name")
+        }
+        _ => Namespace::default_namespace(),
+    }
 }
 
 fn create(text: &str, source: &str) -> Body {

@@ -1,14 +1,17 @@
-//! Keys and values, in words.
+//! Keys, values and namespaces, in words.
 
 use super::line::Line;
 use super::show::{option, text};
 use super::world::World;
 use flotilla_engine::ids::KvKey;
 use flotilla_engine::tables::{KeyExpiries, KeyRecord};
-use flotilla_engine::{Body, DeleteKey, SetCondition, SetKey, SweepKeys, view};
+use flotilla_engine::{
+    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys, view,
+};
 use std::num::NonZeroU64;
 
-/// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys`
+/// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys`; `create-namespace` and
+/// `delete-namespace` act on the one that `namespace=` names
 pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
     Some(match verb {
         "set" => Body::SetKey(SetKey {
@@ -25,13 +28,15 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
             key: key(line.word()),
         }),
         "sweep-keys" => Body::SweepKeys(SweepKeys {}),
+        "create-namespace" => Body::CreateNamespace(CreateNamespace {}),
+        "delete-namespace" => Body::DeleteNamespace(DeleteNamespace {}),
         _ => return None,
     })
 }
 
-pub(super) const QUESTIONS: [&str; 3] = ["get", "scan", "expiries"];
+pub(super) const QUESTIONS: [&str; 4] = ["get", "scan", "expiries", "namespaces"];
 
-/// `get K`, `scan PREFIX limit=N`, `expiries`
+/// `get K`, `scan PREFIX limit=N`, `expiries`, `namespaces`
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> String {
     let namespace = line.namespace();
     match verb {
@@ -50,6 +55,17 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> String {
                 .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
             let rows: String = rows.collect();
             format!("due {}\n{rows}", is_due.expect("memory does not fail"))
+        }
+        "namespaces" => {
+            let page = view::namespaces(&world.store, (None, 5_000)).expect("memory does not fail");
+            let lines = page
+                .items
+                .iter()
+                .map(|(name, record)| format!("{name} since {}\n", record.created_at_ms));
+            match lines.len() {
+                long if long > 10 => format!("{long} namespaces\n"),
+                _ => lines.collect(),
+            }
         }
         other => panic!("expected a question about keys, but found {other}"),
     }

@@ -66,6 +66,7 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::TasksAssigned { count } => format!("assigned {count}"),
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
         Reply::KeySet { version } => format!("set, version {version}"),
+        Reply::NamespaceCreated { is_new } => or(*is_new, "new namespace", "known namespace"),
         Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }

@@ -162,11 +162,12 @@ impl World {
         out.push_str(&format!("now {}\n", self.stamp.now_ms));
     }
 
-    /// Applies the same command in many entries, showing only what differs.
+    /// Applies a command in many entries, showing only how the last one ended; `%` in it stands for
+    /// the number of the entry.
     fn repeat(&mut self, times: u32, command: &str, out: &mut String) {
         let mut last = String::new();
-        for _ in 0..times {
-            let commands = command::parse(self, command);
+        for number in 1..=times {
+            let commands = command::parse(self, &command.replace('%', &number.to_string()));
             let applied = self.apply(commands);
             last = show::replies(&applied.replies);
         }
