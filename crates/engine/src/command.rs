@@ -8,6 +8,7 @@ use crate::leadership::BeginTerm;
 use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
+use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::task::{AssignTasks, CompleteTask, FailTask, TouchTask};
 use crate::timer::FireTimer;
 use crate::worker::{
@@ -85,6 +86,14 @@ pub enum Body {
     CreateNamespace(CreateNamespace),
     /// Deletes an empty namespace (A41).
     DeleteNamespace(DeleteNamespace),
+    /// Creates a stream (A30).
+    CreateStream(CreateStream),
+    /// Appends records to a stream (A30).
+    AppendRecords(AppendRecords),
+    /// Gives up a stream's oldest records (A30).
+    TrimStream(TrimStream),
+    /// Deletes a stream (A30).
+    DeleteStream(DeleteStream),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -149,7 +158,9 @@ impl Body {
             | Self::RegisterAction(_)
             | Self::InvokeAction(_)
             | Self::SetKey(_)
-            | Self::CreateNamespace(_) => Admission::Intake,
+            | Self::CreateNamespace(_)
+            | Self::CreateStream(_)
+            | Self::AppendRecords(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -170,7 +181,9 @@ impl Body {
             | Self::SweepRequests(_)
             | Self::DeleteKey(_)
             | Self::SweepKeys(_)
-            | Self::DeleteNamespace(_) => Admission::Progress,
+            | Self::DeleteNamespace(_)
+            | Self::TrimStream(_)
+            | Self::DeleteStream(_) => Admission::Progress,
         }
     }
 
@@ -219,7 +232,11 @@ impl Body {
             | Self::DeleteKey(_)
             | Self::SweepKeys(_)
             | Self::CreateNamespace(_)
-            | Self::DeleteNamespace(_) => Subject::Nothing,
+            | Self::DeleteNamespace(_)
+            | Self::CreateStream(_)
+            | Self::AppendRecords(_)
+            | Self::TrimStream(_)
+            | Self::DeleteStream(_) => Subject::Nothing,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Work for the outside: hints that may be lost (design rule 6).
 
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, RunNumber, StepName, WorkerId};
+use crate::ids::{
+    ActionName, ActionRunNumber, Namespace, RunId, RunNumber, StepName, StreamName, WorkerId,
+};
 use crate::tables::PayloadRef;
 use crate::task::TaskToken;
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,13 @@ pub enum Effect {
     ActionRunEnded {
         /// The action run.
         action_run: ActionRunNumber,
+    },
+    /// A stream was created, grew or was deleted: tell those who wait there.
+    StreamChanged {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
     },
 }
 

@@ -145,5 +145,9 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::SweepKeys(sweep) => sweep.apply(turn),
         Body::CreateNamespace(create) => create.apply(turn, namespace),
         Body::DeleteNamespace(delete) => delete.apply(turn, namespace),
+        Body::CreateStream(create) => create.apply(turn, namespace),
+        Body::AppendRecords(append) => append.apply(turn, namespace),
+        Body::TrimStream(trim) => trim.apply(turn, namespace),
+        Body::DeleteStream(delete) => delete.apply(turn, namespace),
     }
 }

@@ -30,6 +30,7 @@ mod rejection;
 mod reply;
 mod request;
 mod run;
+mod stream;
 mod task;
 mod timer;
 mod turn;
@@ -48,6 +49,10 @@ pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
+pub use stream::{
+    AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
+    StreamPosition, TrimStream, TrimTo, partition_of,
+};
 pub use task::{
     AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, TaskToken, TokenInvalid,
     TouchTask,

@@ -74,6 +74,34 @@ pub const NAMESPACES_MAX: usize = 1_024;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 
+/// Streams in a namespace (A30).
+pub const STREAMS_MAX: usize = 10_000;
+/// Partitions of a stream (A30).
+pub const PARTITIONS_MAX: u32 = 64;
+/// The hard byte limit of a stream when none is given (A32).
+pub const STREAM_BYTES_DEFAULT: u64 = 1 << 30;
+/// What a record counts beside its content: about what its row takes. In bytes.
+pub const RECORD_BYTES_OVERHEAD: u64 = 32;
+/// Records in one append (A30).
+pub const APPEND_RECORDS_MAX: usize = 1_000;
+/// The records of one append. In bytes.
+pub const APPEND_BYTES_MAX: usize = 3 << 20;
+/// Headers of a record (A30).
+pub const HEADERS_MAX: usize = 64;
+/// A header of a record, name and value. In bytes.
+pub const HEADER_BYTES_MAX: usize = 4_096;
+/// Records of one read when no number is given (A30).
+pub const READ_RECORDS_DEFAULT: usize = 10;
+/// Records of one read or of one delivery (A30).
+pub const READ_RECORDS_MAX: usize = 1_000;
+/// The records of one read or of one delivery, unless one alone is larger. In bytes.
+pub const READ_BYTES_MAX: u64 = 3 << 20;
+/// What one sweep of a stream removes at most. In bytes.
+pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
+
+const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
+const _: () = assert!(HEADERS_MAX * HEADER_BYTES_MAX + PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);

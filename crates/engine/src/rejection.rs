@@ -1,7 +1,8 @@
 //! Why a command was refused; the state is unchanged.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, KvKey, Namespace, RunId, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, KvKey, Namespace, RunId, StreamName, WorkerId, WorkflowName,
+    WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -171,6 +172,27 @@ pub enum Rejection {
     /// The default namespace was to be deleted (A41).
     #[error("expected a namespace that may be deleted, but \"default\" always stays")]
     NamespaceIsDefault,
+    /// No such stream.
+    #[error("expected a stream named \"{0}\", but there is none")]
+    StreamNotFound(StreamName),
+    /// The stream is there with other settings (A30).
+    #[error("expected no stream \"{0}\", but there is one with other settings")]
+    StreamExists(StreamName),
+    /// The stream has no such partition (A30).
+    #[error(
+        "expected a partition below {partitions} of stream \"{stream}\", but it is {partition}"
+    )]
+    PartitionNotFound {
+        /// The stream.
+        stream: StreamName,
+        /// The partition.
+        partition: u32,
+        /// How many the stream has.
+        partitions: u32,
+    },
+    /// The call names no record.
+    #[error("expected at least one record, but there is none")]
+    RecordsMissing,
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -235,6 +257,10 @@ impl Rejection {
             Self::TooMany { .. } => "too_many",
             Self::NamespaceNotEmpty { .. } => "namespace_not_empty",
             Self::NamespaceIsDefault => "namespace_is_default",
+            Self::StreamNotFound(_) => "stream_not_found",
+            Self::StreamExists(_) => "stream_exists",
+            Self::PartitionNotFound { .. } => "partition_not_found",
+            Self::RecordsMissing => "records_missing",
         }
     }
 
@@ -247,7 +273,8 @@ impl Rejection {
             | Self::RunNotFound(_)
             | Self::ActionNotFound(_)
             | Self::ActionRunNotFound(_)
-            | Self::WorkerNotFound(_) => RejectionKind::NotFound,
+            | Self::WorkerNotFound(_)
+            | Self::StreamNotFound(_) => RejectionKind::NotFound,
             Self::WorkflowDisabled(_)
             | Self::FeatureUnsupported { .. }
             | Self::RunIdTaken(_)
@@ -265,13 +292,16 @@ impl Rejection {
             | Self::KeyExists { .. }
             | Self::KeyVersionMismatch { .. }
             | Self::NamespaceNotEmpty { .. }
-            | Self::NamespaceIsDefault => RejectionKind::Conflict,
+            | Self::NamespaceIsDefault
+            | Self::StreamExists(_) => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
             | Self::InputInvalid(_)
             | Self::OutcomeReserved(_)
-            | Self::TooLarge { .. } => RejectionKind::Invalid,
+            | Self::TooLarge { .. }
+            | Self::PartitionNotFound { .. }
+            | Self::RecordsMissing => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
             Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::TooMany { .. } => {
                 RejectionKind::Exhausted
@@ -312,6 +342,10 @@ impl Rejection {
             }
             Self::RequestIdReused => Some("draw a new random id for each request"),
             Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
+            Self::StreamNotFound(_) => {
+                Some("create it with `flo stream create NAME`, or append to it")
+            }
+            Self::StreamExists(_) => Some("`flo stream info NAME` shows its settings"),
             Self::KeyVersionMismatch { .. } => Some("read the key again with `flo kv get KEY`"),
             Self::RunIdTaken(_)
             | Self::RunIdReserved(_)
@@ -328,7 +362,9 @@ impl Rejection {
             | Self::KeyExists { .. }
             | Self::TooMany { .. }
             | Self::NamespaceNotEmpty { .. }
-            | Self::NamespaceIsDefault => None,
+            | Self::NamespaceIsDefault
+            | Self::PartitionNotFound { .. }
+            | Self::RecordsMissing => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the proposer of an accepted command gets.
 
 use crate::ids::{ActionRunNumber, RunId, WorkflowName, WorkflowVersion};
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 /// The answer to an accepted command. Compact, since some are remembered (design rule 9).
@@ -73,6 +74,16 @@ pub enum Reply {
     NamespaceCreated {
         /// False when it was there.
         is_new: bool,
+    },
+    /// [`crate::command::Body::CreateStream`]
+    StreamCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
+    /// [`crate::command::Body::AppendRecords`]
+    RecordsAppended {
+        /// The id of the first; those of the others follow it by [`RecordId::next`].
+        first: RecordId,
     },
     /// The deletions of what callers name
     Deleted {

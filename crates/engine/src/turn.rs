@@ -241,6 +241,19 @@ impl<'t, 'e> Turn<'t, 'e> {
             .map(drop)
     }
 
+    /// Visits the rows of `T` in `range`, in key order, until `visit` breaks.
+    pub(crate) fn visit_range<T: Table>(
+        &self,
+        range: &KeyRange,
+        mut visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.visit_rows::<T>(range, Some(range.clone()), &mut visit)
+            .map(drop)
+    }
+
     /// Visits the tasks that wait in the queue of one action, the first to go first.
     ///
     /// Begins at the queue's head, so that no scan walks the rows that were taken (design rule 4).

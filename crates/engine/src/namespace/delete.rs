@@ -5,7 +5,9 @@ use crate::limits::SWEEP_ROWS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
-use crate::tables::{ActionRunsByAction, Actions, Keys, Namespaces, Table, Workers, Workflows};
+use crate::tables::{
+    ActionRunsByAction, Actions, Keys, Namespaces, StreamNames, Table, Workers, Workflows,
+};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -43,6 +45,7 @@ fn left(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<Vec<&'static str>,
         ),
         ("workers", has_rows::<Workers>(turn, namespace)?),
         ("keys", has_keys(turn, namespace)?),
+        ("streams", has_rows::<StreamNames>(turn, namespace)?),
     ];
     let left = found.into_iter().filter(|(_, is_left)| *is_left);
     Ok(left.map(|(noun, _)| noun).collect())

@@ -16,6 +16,7 @@ mod quarantine;
 mod request;
 mod run;
 mod signal;
+mod stream;
 mod timer;
 mod worker;
 mod workflow;
@@ -42,6 +43,11 @@ pub use run::{
     ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
 };
 pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
+pub(crate) use stream::record_size;
+pub use stream::{
+    PartitionRecord, RecordContent, Records, Retention, StreamNames, StreamRecord, StreamSettings,
+    Streams, Trim,
+};
 pub use timer::{TimerKey, TimerKind, Timers};
 pub use worker::{
     Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerKind,

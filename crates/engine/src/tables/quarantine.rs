@@ -20,6 +20,8 @@ pub enum QuarantinedKind {
     ActionRun,
     /// A worker's timer.
     Worker,
+    /// A stream's timer.
+    Stream,
 }
 
 impl Key for QuarantinedKind {
@@ -28,6 +30,7 @@ impl Key for QuarantinedKind {
             Self::Run => 1,
             Self::ActionRun => 2,
             Self::Worker => 3,
+            Self::Stream => 10,
         };
         byte.encode(out);
     }
@@ -37,6 +40,7 @@ impl Key for QuarantinedKind {
             1 => Some(Self::Run),
             2 => Some(Self::ActionRun),
             3 => Some(Self::Worker),
+            10 => Some(Self::Stream),
             _ => None,
         }
     }

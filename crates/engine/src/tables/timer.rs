@@ -15,7 +15,7 @@ pub struct TimerKey {
     pub kind: TimerKind,
     /// When, in milliseconds.
     pub due_ms: u64,
-    /// The number of the run, action run or worker that it belongs to.
+    /// The number of the run, action run, worker or stream that it belongs to.
     pub subject: u64,
     /// The activation or attempt.
     pub detail: u32,
@@ -35,16 +35,19 @@ pub enum TimerKind {
     LeaseExpiry = 4,
     /// A worker was silent for too long; the subject is a worker.
     WorkerSilence = 5,
+    /// Records go because they are old or too many; the subject is a stream.
+    StreamSweep = 10,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
         Self::LeaseExpiry,
         Self::WorkerSilence,
+        Self::StreamSweep,
     ];
 
     /// Whether a change of leader puts the timer off (A4).
@@ -52,7 +55,7 @@ impl TimerKind {
     pub fn is_graced(self) -> bool {
         match self {
             Self::LeaseExpiry | Self::WorkerSilence => true,
-            Self::StepWake | Self::SignalTimeout | Self::TaskReady => false,
+            Self::StepWake | Self::SignalTimeout | Self::TaskReady | Self::StreamSweep => false,
         }
     }
 }
@@ -65,6 +68,7 @@ impl Key for TimerKind {
             Self::TaskReady => 3,
             Self::LeaseExpiry => 4,
             Self::WorkerSilence => 5,
+            Self::StreamSweep => 10,
         };
         byte.encode(out);
     }

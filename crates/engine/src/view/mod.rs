@@ -10,6 +10,7 @@ mod namespace;
 mod obligation;
 mod page;
 mod run;
+mod stream;
 mod worker;
 mod workflow;
 
@@ -24,6 +25,7 @@ pub use obligation::{
 };
 pub use page::Page;
 pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
+pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 

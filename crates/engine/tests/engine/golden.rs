@@ -102,5 +102,9 @@ fn position_of(body: &Body) -> usize {
         Body::SweepKeys(_) => 24,
         Body::CreateNamespace(_) => 25,
         Body::DeleteNamespace(_) => 26,
+        Body::CreateStream(_) => 27,
+        Body::AppendRecords(_) => 28,
+        Body::TrimStream(_) => 29,
+        Body::DeleteStream(_) => 30,
     }
 }

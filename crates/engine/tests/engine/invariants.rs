@@ -2,6 +2,7 @@
 
 mod keys;
 mod namespaces;
+mod streams;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -39,6 +40,7 @@ pub(crate) fn check(store: &MemoryStore) {
     state.check_indexes();
     keys::check(store);
     namespaces::check(store);
+    streams::check(store);
 }
 
 struct State<'a> {
@@ -306,6 +308,7 @@ impl<'a> State<'a> {
                 let number = flotilla_engine::ids::WorkerNumber(timer.subject);
                 read::<WorkerNumbers>(self.store, &number).is_some()
             }
+            TimerKind::StreamSweep => streams::is_due(self.store, timer),
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }

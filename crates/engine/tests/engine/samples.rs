@@ -10,24 +10,25 @@ use flotilla_engine::definition::{
     WaitStep,
 };
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, KvKey, Namespace, OutcomeName, RunId, RunNumber,
-    SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, IdempotencyKey, KvKey, Namespace, OutcomeName, PartitionKey,
+    RunId, RunNumber, SignalId, SignalType, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
-    TimerKind, WasmLimits, WorkerKind,
+    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, Retention,
+    StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
-    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, CreateNamespace,
-    DecideChildInput, DeleteAction, DeleteKey, DeleteNamespace, DeregisterWorker, DrainWorker,
-    FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvokeAction,
-    NodeId, Offer, RegisterAction, RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition,
-    SetKey, SetWorkflowEnabled, SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken,
-    TouchTask, VersionChoice,
+    AppendRecords, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
+    CreateNamespace, CreateStream, DecideChildInput, DeleteAction, DeleteKey, DeleteNamespace,
+    DeleteStream, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
+    HeartbeatWorker, InputVerdict, InvokeAction, NewRecord, NodeId, Offer, RecordId,
+    RegisterAction, RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition, SetKey,
+    SetWorkflowEnabled, SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken, TouchTask,
+    TrimStream, TrimTo, VersionChoice,
 };
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 pub(crate) fn namespace() -> Namespace {
     Namespace::default_namespace()
@@ -71,6 +72,21 @@ pub(crate) fn signal_id() -> SignalId {
 
 pub(crate) fn kv_key() -> KvKey {
     KvKey::new("user/7").expect("a key")
+}
+
+pub(crate) fn stream() -> StreamName {
+    StreamName::new("events").expect("a name")
+}
+
+pub(crate) fn partition_key() -> PartitionKey {
+    PartitionKey::new("customer-7").expect("a key")
+}
+
+pub(crate) fn record_id() -> RecordId {
+    RecordId {
+        ms: 1_700_000_000_000,
+        seq: 7,
+    }
 }
 
 pub(crate) fn json() -> Json {
@@ -133,6 +149,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_actions());
     bodies.extend(on_workers());
     bodies.extend(on_keys());
+    bodies.extend(on_streams());
     bodies
 }
 
@@ -269,6 +286,41 @@ fn on_keys() -> Vec<Body> {
         Body::CreateNamespace(CreateNamespace {}),
         Body::DeleteNamespace(DeleteNamespace {}),
     ]
+}
+
+fn on_streams() -> Vec<Body> {
+    vec![
+        Body::CreateStream(CreateStream {
+            stream: stream(),
+            settings: stream_settings(),
+        }),
+        Body::AppendRecords(AppendRecords {
+            stream: stream(),
+            records: vec![NewRecord {
+                payload: Bytes::from("{}"),
+                headers: labels(),
+                key: Some(partition_key()),
+                partition: Some(1),
+            }],
+        }),
+        Body::TrimStream(TrimStream {
+            stream: stream(),
+            to: TrimTo::Before(record_id()),
+        }),
+        Body::DeleteStream(DeleteStream { stream: stream() }),
+    ]
+}
+
+pub(crate) fn stream_settings() -> StreamSettings {
+    StreamSettings {
+        partitions: NonZeroU32::MIN.saturating_add(1),
+        retention: Retention {
+            count_max: Some(100),
+            age_ms_max: Some(60_000),
+            bytes_max: Some(1_000_000),
+        },
+        bytes_limit: 2_000_000,
+    }
 }
 
 pub(crate) fn wasm() -> ActionKind {

@@ -73,11 +73,21 @@ fn replies() -> Vec<Reply> {
         Reply::WorkerHeard { is_draining: true },
         Reply::KeySet { version: 5 },
         Reply::NamespaceCreated { is_new: true },
+        Reply::StreamCreated { is_new: true },
+        Reply::RecordsAppended {
+            first: samples::record_id(),
+        },
         Reply::Deleted { is_found: true },
     ]
 }
 
 fn rejections() -> Vec<Rejection> {
+    let mut rejections = rejections_of_work();
+    rejections.extend(rejections_of_data());
+    rejections
+}
+
+fn rejections_of_work() -> Vec<Rejection> {
     let (workflow, version) = (samples::workflow(), samples::version());
     let (run_id, action_run) = (samples::run_id(), ActionRunNumber(9));
     let text = || "why".to_owned();
@@ -128,6 +138,12 @@ fn rejections() -> Vec<Rejection> {
             bytes_max: 1,
         },
         Rejection::Internal(text()),
+    ]
+}
+
+fn rejections_of_data() -> Vec<Rejection> {
+    let text = || "why".to_owned();
+    vec![
         Rejection::KeyExists {
             key: samples::kv_key(),
             version: 5,
@@ -146,6 +162,14 @@ fn rejections() -> Vec<Rejection> {
             left: text(),
         },
         Rejection::NamespaceIsDefault,
+        Rejection::StreamNotFound(samples::stream()),
+        Rejection::StreamExists(samples::stream()),
+        Rejection::PartitionNotFound {
+            stream: samples::stream(),
+            partition: 2,
+            partitions: 1,
+        },
+        Rejection::RecordsMissing,
     ]
 }
 
@@ -183,6 +207,10 @@ fn effects() -> Vec<Effect> {
         Effect::ModulesChanged,
         Effect::ActionRunEnded {
             action_run: ActionRunNumber(9),
+        },
+        Effect::StreamChanged {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
         },
     ]
 }

@@ -1,14 +1,18 @@
-//! Moves on what callers keep: keys, and the namespaces around them.
+//! Moves on what callers keep: keys, streams, and the namespaces around them.
 
 use super::player::pick;
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::ids::KvKey;
+use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
+use flotilla_engine::tables::{Retention, StreamSettings};
 use flotilla_engine::{
-    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,
+    AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,
+    NewRecord, SetCondition, SetKey, SweepKeys, TrimStream, TrimTo,
 };
 use proptest::prelude::*;
-use std::num::NonZeroU64;
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
 
+const STREAMS: [&str; 3] = ["s", "t", "u"];
 const KEYS: [&str; 4] = ["k", "k/1", "k/2", "other"];
 
 /// A command on data.
@@ -25,9 +29,44 @@ pub(in crate::property) enum DataIntent {
     Sweep,
     CreateNamespace,
     DeleteNamespace,
+    CreateStream {
+        stream: u8,
+        count_max: u64,
+    },
+    Append {
+        stream: u8,
+        count: usize,
+        partition: Option<u32>,
+    },
+    Trim {
+        stream: u8,
+        newest: u64,
+    },
+    DeleteStream {
+        stream: u8,
+    },
 }
 
 pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
+    prop_oneof![
+        2 => on_keys(),
+        3 => on_streams(),
+    ]
+}
+
+fn on_streams() -> impl Strategy<Value = DataIntent> {
+    prop_oneof![
+        2 => (0..3_u8, 0..12_u64)
+            .prop_map(|(stream, count_max)| DataIntent::CreateStream { stream, count_max }),
+        6 => (0..3_u8, 0..4_usize, prop::option::weighted(0.6, 0..4_u32))
+            .prop_map(|(stream, count, partition)| DataIntent::Append { stream, count, partition }),
+        1 => (0..3_u8, 0..4_u64)
+            .prop_map(|(stream, newest)| DataIntent::Trim { stream, newest }),
+        1 => (0..3_u8).prop_map(|stream| DataIntent::DeleteStream { stream }),
+    ]
+}
+
+fn on_keys() -> impl Strategy<Value = DataIntent> {
     let condition = prop_oneof![
         3 => Just(SetCondition::Always),
         2 => Just(SetCondition::IfAbsent),
@@ -60,9 +99,54 @@ pub(super) fn body(intent: &DataIntent) -> Body {
         DataIntent::Sweep => Body::SweepKeys(SweepKeys {}),
         DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace {}),
         DataIntent::DeleteNamespace => Body::DeleteNamespace(DeleteNamespace {}),
+        DataIntent::CreateStream { stream, count_max } => Body::CreateStream(CreateStream {
+            stream: stream_name(*stream),
+            settings: settings(*stream, *count_max),
+        }),
+        DataIntent::Append {
+            stream,
+            count,
+            partition,
+        } => Body::AppendRecords(AppendRecords {
+            stream: stream_name(*stream),
+            records: vec![record(*partition); *count],
+        }),
+        DataIntent::Trim { stream, newest } => Body::TrimStream(TrimStream {
+            stream: stream_name(*stream),
+            to: TrimTo::Newest(*newest),
+        }),
+        DataIntent::DeleteStream { stream } => Body::DeleteStream(DeleteStream {
+            stream: stream_name(*stream),
+        }),
     }
 }
 
 fn name(position: u8) -> KvKey {
     KvKey::new(pick(&KEYS, position)).expect("a key")
+}
+
+fn stream_name(position: u8) -> StreamName {
+    StreamName::new(pick(&STREAMS, position)).expect("a name")
+}
+
+/// The first stream has three partitions, the others one.
+fn settings(stream: u8, count_max: u64) -> StreamSettings {
+    StreamSettings {
+        partitions: NonZeroU32::MIN.saturating_add(if stream == 0 { 2 } else { 0 }),
+        retention: Retention {
+            count_max: Some(count_max).filter(|max| *max > 8),
+            age_ms_max: Some(20_000).filter(|_| count_max < 6),
+            bytes_max: None,
+        },
+        bytes_limit: 600,
+    }
+}
+
+fn record(partition: Option<u32>) -> NewRecord {
+    NewRecord {
+        payload: Bytes::from("p"),
+        headers: BTreeMap::new(),
+        key: Some(PartitionKey::new("k").expect("a key")),
+        partition,
+    }
 }

@@ -13,7 +13,7 @@ use flotilla_engine::tables::{
     Timers, decode_key, decode_record, encode_key, encode_record,
 };
 use flotilla_engine::{Applied, Body, Entry, Rejection};
-use moves::{Move, histories, single_histories};
+use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
 use player::Player;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -125,26 +125,22 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in 0..=u8::MAX {
-        let mut sample = || {
-            single_histories()
-                .new_tree(&mut runner)
-                .expect("a history")
-                .current()
+    for pick in 0..200 {
+        let mut sample = |histories: BoxedStrategy<Vec<Move>>| {
+            let tree = histories.new_tree(&mut runner);
+            tree.expect("a history").current()
         };
-        let (history, after) = (sample(), sample());
+        let (history, after) = (
+            sample(single_run_histories().boxed()),
+            sample(single_run_histories().boxed()),
+        );
         let mut player = Player::new();
-        for (entry, applied) in play_all(&mut player, &history) {
-            if applied.replies[0].is_ok() {
-                reached.insert(first_word(&entry.commands[0].body));
-            }
-        }
-        for (_, record) in invariants::rows::<History>(&player.store, &()) {
-            reached.extend(record.events.iter().map(|event| first_word(&event.kind)));
-        }
+        reached.extend(reached_by(&mut player, &history));
         if let Some(damaged) = damage(&mut player, pick) {
             panics += play_contained(&mut player, &after, damaged).expect("the property holds");
         }
+        let history = sample(single_data_histories().boxed());
+        reached.extend(reached_by(&mut Player::new(), &history));
     }
     let missing: Vec<&str> = REACHED
         .split_whitespace()
@@ -157,10 +153,25 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace CreateStream AppendRecords TrimStream DeleteStream WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";
+
+/// The names of the commands that were accepted, and of the events that they led to.
+fn reached_by(player: &mut Player, history: &[Move]) -> BTreeSet<String> {
+    let played = play_all(player, history);
+    let accepted = played
+        .iter()
+        .filter(|(_, applied)| applied.replies[0].is_ok());
+    let mut reached: BTreeSet<String> = accepted
+        .map(|(entry, _)| first_word(&entry.commands[0].body))
+        .collect();
+    for (_, record) in invariants::rows::<History>(&player.store, &()) {
+        reached.extend(record.events.iter().map(|event| first_word(&event.kind)));
+    }
+    reached
+}
 
 /// The name of an enum's variant.
 fn first_word(value: &impl Debug) -> String {

@@ -118,7 +118,7 @@ pub(super) enum Intent {
     },
 }
 
-/// A history of entries: mostly of runs and tasks, the others of what callers keep.
+/// A history of entries: of runs and tasks, or of what callers keep.
 pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
     prop_oneof![
         3 => prop::collection::vec(moves(intents().boxed()), 1..50),
@@ -128,11 +128,22 @@ pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
 
 /// Histories of single commands, each with or without offers.
 pub(super) fn single_histories() -> impl Strategy<Value = Vec<Move>> {
-    let singles = |intents| moves(intents).prop_map(only_first);
     prop_oneof![
-        3 => prop::collection::vec(singles(intents().boxed()), 1..60),
-        2 => prop::collection::vec(singles(on_data().boxed()), 1..60),
+        3 => single_run_histories(),
+        2 => single_data_histories(),
     ]
+}
+
+/// Histories of single commands on runs and tasks.
+pub(super) fn single_run_histories() -> impl Strategy<Value = Vec<Move>> {
+    let single = moves(intents().boxed()).prop_map(only_first);
+    prop::collection::vec(single, 1..60)
+}
+
+/// Histories of single commands on what callers keep.
+pub(super) fn single_data_histories() -> impl Strategy<Value = Vec<Move>> {
+    let single = moves(on_data().boxed()).prop_map(only_first);
+    prop::collection::vec(single, 1..60)
 }
 
 fn only_first(mut one: Move) -> Move {

@@ -37,37 +37,40 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
 pub(super) const QUESTIONS: [&str; 4] = ["get", "scan", "expiries", "namespaces"];
 
 /// `get K`, `scan PREFIX limit=N`, `expiries`, `namespaces`
-pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> String {
-    let namespace = line.namespace();
-    match verb {
+pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
+    Some(match verb {
         "get" => {
-            let key = key(line.word());
+            let (namespace, key) = (line.namespace(), key(line.word()));
             let found = view::key(&world.store, (&namespace, &key), world.now_ms())
                 .expect("memory does not fail");
             found.map_or_else(|| "none\n".to_owned(), |record| in_words(&key, &record))
         }
         "scan" => scan(world, line),
-        "expiries" => {
-            let is_due = view::has_expired_keys(&world.store, world.now_ms());
-            let rows = world.rows::<KeyExpiries>();
-            let rows = rows
-                .iter()
-                .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
-            let rows: String = rows.collect();
-            format!("due {}\n{rows}", is_due.expect("memory does not fail"))
-        }
-        "namespaces" => {
-            let page = view::namespaces(&world.store, (None, 5_000)).expect("memory does not fail");
-            let lines = page
-                .items
-                .iter()
-                .map(|(name, record)| format!("{name} since {}\n", record.created_at_ms));
-            match lines.len() {
-                long if long > 10 => format!("{long} namespaces\n"),
-                _ => lines.collect(),
-            }
-        }
-        other => panic!("expected a question about keys, but found {other}"),
+        "expiries" => expiries(world),
+        "namespaces" => namespaces(world),
+        _ => return None,
+    })
+}
+
+fn expiries(world: &World) -> String {
+    let is_due = view::has_expired_keys(&world.store, world.now_ms());
+    let rows = world.rows::<KeyExpiries>();
+    let rows = rows
+        .iter()
+        .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
+    let rows: String = rows.collect();
+    format!("due {}\n{rows}", is_due.expect("memory does not fail"))
+}
+
+fn namespaces(world: &World) -> String {
+    let page = view::namespaces(&world.store, (None, 5_000)).expect("memory does not fail");
+    let lines = page
+        .items
+        .iter()
+        .map(|(name, record)| format!("{name} since {}\n", record.created_at_ms));
+    match lines.len() {
+        long if long > 10 => format!("{long} namespaces\n"),
+        _ => lines.collect(),
     }
 }
 

@@ -40,6 +40,11 @@ impl Line {
             .unwrap_or_else(|| panic!("expected one more word in `{}`", self.text))
     }
 
+    /// Whether plain words are left.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
     /// Whether the plain word `flag` is there.
     pub(crate) fn flag(&mut self, flag: &str) -> bool {
         let position = self.words.iter().position(|word| word == flag);

@@ -12,6 +12,7 @@ mod kv;
 mod line;
 mod question;
 mod show;
+mod stream;
 mod world;
 
 pub(crate) use definition::define;

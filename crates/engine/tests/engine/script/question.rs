@@ -4,6 +4,7 @@ use super::event::events;
 use super::kv;
 use super::line::Line;
 use super::show::{line, option, payload, state, step_name};
+use super::stream;
 use super::world::World;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
@@ -14,7 +15,7 @@ use flotilla_engine::tables::{
 };
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 8] = [
+const QUESTIONS: [&str; 9] = [
     "show",
     "timers",
     "ready",
@@ -23,12 +24,16 @@ const QUESTIONS: [&str; 8] = [
     "history",
     "stamps",
     "kept",
+    "writes",
 ];
 
 /// Whether a line asks for something, and changes nothing.
 pub(super) fn is_question(text: &str) -> bool {
     let verb = text.split_whitespace().next();
-    let mut all = QUESTIONS.iter().chain(&kv::QUESTIONS);
+    let mut all = QUESTIONS
+        .iter()
+        .chain(&kv::QUESTIONS)
+        .chain(&stream::QUESTIONS);
     all.any(|question| verb == Some(question))
 }
 
@@ -67,7 +72,10 @@ pub(super) fn answer(world: &World, text: &str) -> String {
                 cursor.events_count
             )
         }
-        verb => kv::answer(world, verb, &mut line),
+        "writes" => format!("{} writes\n", world.writes_count),
+        verb => stream::answer(world, verb, &mut line)
+            .or_else(|| kv::answer(world, verb, &mut line))
+            .unwrap_or_else(|| panic!("expected a question, but found {verb}")),
     };
     line.end();
     answer

@@ -67,6 +67,8 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
         Reply::KeySet { version } => format!("set, version {version}"),
         Reply::NamespaceCreated { is_new } => or(*is_new, "new namespace", "known namespace"),
+        Reply::StreamCreated { is_new } => or(*is_new, "new stream", "known stream"),
+        Reply::RecordsAppended { first } => format!("appended from {first}"),
         Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }
@@ -97,6 +99,7 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         }
         Effect::RunChanged { .. } | Effect::ModulesChanged => return String::new(),
         Effect::ActionRunEnded { action_run } => format!("ended {action_run}"),
+        Effect::StreamChanged { stream, .. } => format!("changed {stream}"),
     };
     format!("> {text}\n")
 }

@@ -27,6 +27,8 @@ pub(super) struct World {
     /// How many events of each run were shown.
     shown: BTreeMap<RunNumber, u64>,
     is_damaged: bool,
+    /// Rows that the last entry wrote, the cluster's own apart.
+    pub(super) writes_count: usize,
 }
 
 /// Scripts begin at this time, in milliseconds.
@@ -49,6 +51,7 @@ impl World {
             fired: Vec::new(),
             shown: BTreeMap::new(),
             is_damaged: false,
+            writes_count: 0,
         }
     }
 
@@ -212,6 +215,7 @@ impl World {
             .expect("memory does not fail");
         assert_eq!(applied, cold, "a cache must change nothing");
         self.store.write(&applied.writes);
+        self.writes_count = applied.writes.len() - 1;
         if !self.is_damaged {
             invariants::check(&self.store);
         }

@@ -1,0 +1,60 @@
+//! Commands on streams, and what keeps them within their limits (A30, A32).
+
+mod append;
+mod create;
+mod delete;
+mod id;
+mod retention;
+mod trim;
+
+pub use append::{AppendRecords, NewRecord, partition_of};
+pub use create::CreateStream;
+pub use delete::DeleteStream;
+pub use id::{RecordId, RecordIdInvalid, StreamPosition};
+pub use trim::{TrimStream, TrimTo};
+
+pub(crate) use retention::fall_due;
+
+use crate::effect::Effect;
+use crate::ids::{Namespace, StreamName, StreamNumber};
+use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::tables::{StreamNames, StreamRecord, Streams};
+use crate::turn::{Outcome, Turn};
+use std::sync::Arc;
+
+/// A stream and its number.
+pub(crate) type Numbered = (StreamNumber, StreamRecord);
+
+/// The stream `name`, if there is one.
+pub(crate) fn find(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Result<Option<Numbered>, StoreError> {
+    let number = turn.get::<StreamNames>(&(namespace.clone(), name.clone()))?;
+    let Some(number) = number.map(|number| *number) else {
+        return Ok(None);
+    };
+    let stream = turn.get::<Streams>(&number)?;
+    let stream = stream.expect("a name is deleted before its stream");
+    Ok(Some((number, Arc::unwrap_or_clone(stream))))
+}
+
+/// The stream `name`, or a refusal.
+pub(crate) fn require(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Outcome<Numbered> {
+    let found = find(turn, namespace, name)?;
+    Ok(found.ok_or_else(|| Rejection::StreamNotFound(name.clone()))?)
+}
+
+/// Tells those who wait at the stream to look again.
+fn announce(turn: &mut Turn<'_, '_>, stream: &StreamRecord) {
+    turn.effect(Effect::StreamChanged {
+        namespace: stream.namespace.clone(),
+        stream: stream.name.clone(),
+    });
+}
