@@ -2,6 +2,10 @@
 
 use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 use crate::codec::{self, DecodeError};
+use crate::group::{
+    AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, TakeRecords,
+    TouchRecords,
+};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
 use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
@@ -94,6 +98,22 @@ pub enum Body {
     TrimStream(TrimStream),
     /// Deletes a stream (A30).
     DeleteStream(DeleteStream),
+    /// Creates a consumer group (A31).
+    CreateGroup(CreateGroup),
+    /// Joins a consumer to a group, and keeps it there (A31).
+    JoinGroup(JoinGroup),
+    /// Removes a consumer from a group (A31).
+    LeaveGroup(LeaveGroup),
+    /// Gives records to a consumer (A31).
+    TakeRecords(TakeRecords),
+    /// Settles records that are processed (A31).
+    AckRecords(AckRecords),
+    /// Gives records back (A31).
+    NackRecords(NackRecords),
+    /// Keeps records longer (A31).
+    TouchRecords(TouchRecords),
+    /// Deletes a consumer group (A31).
+    DeleteGroup(DeleteGroup),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -160,7 +180,8 @@ impl Body {
             | Self::SetKey(_)
             | Self::CreateNamespace(_)
             | Self::CreateStream(_)
-            | Self::AppendRecords(_) => Admission::Intake,
+            | Self::AppendRecords(_)
+            | Self::CreateGroup(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -183,7 +204,14 @@ impl Body {
             | Self::SweepKeys(_)
             | Self::DeleteNamespace(_)
             | Self::TrimStream(_)
-            | Self::DeleteStream(_) => Admission::Progress,
+            | Self::DeleteStream(_)
+            | Self::JoinGroup(_)
+            | Self::LeaveGroup(_)
+            | Self::TakeRecords(_)
+            | Self::AckRecords(_)
+            | Self::NackRecords(_)
+            | Self::TouchRecords(_)
+            | Self::DeleteGroup(_) => Admission::Progress,
         }
     }
 
@@ -236,7 +264,15 @@ impl Body {
             | Self::CreateStream(_)
             | Self::AppendRecords(_)
             | Self::TrimStream(_)
-            | Self::DeleteStream(_) => Subject::Nothing,
+            | Self::DeleteStream(_)
+            | Self::CreateGroup(_)
+            | Self::JoinGroup(_)
+            | Self::LeaveGroup(_)
+            | Self::TakeRecords(_)
+            | Self::AckRecords(_)
+            | Self::NackRecords(_)
+            | Self::TouchRecords(_)
+            | Self::DeleteGroup(_) => Subject::Nothing,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Work for the outside: hints that may be lost (design rule 6).
 
 use crate::ids::{
-    ActionName, ActionRunNumber, Namespace, RunId, RunNumber, StepName, StreamName, WorkerId,
+    ActionName, ActionRunNumber, GroupName, Namespace, RunId, RunNumber, StepName, StreamName,
+    WorkerId,
 };
 use crate::tables::PayloadRef;
 use crate::task::TaskToken;
@@ -78,6 +79,24 @@ pub enum Effect {
         namespace: Namespace,
         /// The stream.
         stream: StreamName,
+    },
+    /// Records may go out to a group's consumers that could not before: tell those who wait for them.
+    RecordsReady {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
+        /// The group.
+        group: GroupName,
+    },
+    /// A stream's hard limit removed records that a trigger still wanted (A32).
+    RecordsLost {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
+        /// How many.
+        count: u64,
     },
 }
 

@@ -149,5 +149,13 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::AppendRecords(append) => append.apply(turn, namespace),
         Body::TrimStream(trim) => trim.apply(turn, namespace),
         Body::DeleteStream(delete) => delete.apply(turn, namespace),
+        Body::CreateGroup(create) => create.apply(turn, namespace),
+        Body::JoinGroup(join) => join.apply(turn, namespace),
+        Body::LeaveGroup(leave) => leave.apply(turn, namespace),
+        Body::TakeRecords(take) => take.apply(turn, namespace),
+        Body::AckRecords(ack) => ack.apply(turn, namespace),
+        Body::NackRecords(nack) => nack.apply(turn, namespace),
+        Body::TouchRecords(touch) => touch.apply(turn, namespace),
+        Body::DeleteGroup(delete) => delete.apply(turn, namespace),
     }
 }

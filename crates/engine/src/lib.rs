@@ -19,6 +19,7 @@ mod command;
 mod effect;
 mod engine;
 mod entry;
+mod group;
 mod heads;
 mod history;
 mod kv;
@@ -42,6 +43,10 @@ pub use command::{Admission, Body, Command, Subject};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};
+pub use group::{
+    AckRecords, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords, NewGroup,
+    TakeId, TakeRecords, TouchRecords,
+};
 pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
 pub use namespace::{CreateNamespace, DeleteNamespace};

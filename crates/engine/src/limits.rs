@@ -99,7 +99,21 @@ pub const READ_BYTES_MAX: u64 = 3 << 20;
 /// What one sweep of a stream removes at most. In bytes.
 pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
 
+/// Consumer groups of a stream (A31).
+pub const GROUPS_MAX: u32 = 256;
+/// Consumers of a group (A31).
+pub const CONSUMERS_MAX: u32 = 256;
+/// Records that a group has in flight or waiting to be delivered again; past it no new one goes out.
+pub const PENDING_MAX: u32 = 10_000;
+/// How long a consumer has a record, when a group is created without saying (A31). In milliseconds.
+pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
+/// Deliveries of a record, when a group is created without saying (A31).
+pub const DELIVERIES_DEFAULT: u32 = 10;
+/// How often a sweep looks again at old records that a trigger still wants. In milliseconds.
+pub const RETENTION_HELD_MS: u64 = 60_000;
+
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
+const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(HEADERS_MAX * HEADER_BYTES_MAX + PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);

@@ -123,6 +123,7 @@ fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantin
         }
         TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
         TimerKind::StreamSweep => Ok(Some((QuarantinedKind::Stream, timer.subject))),
+        TimerKind::GroupDue => Ok(Some((QuarantinedKind::Group, timer.subject))),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Why a command was refused; the state is unchanged.
 
+use crate::group::GroupRef;
 use crate::ids::{
-    ActionName, ActionRunNumber, KvKey, Namespace, RunId, StreamName, WorkerId, WorkflowName,
-    WorkflowVersion,
+    ActionName, ActionRunNumber, ConsumerName, KvKey, Namespace, RunId, StreamName, WorkerId,
+    WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -193,6 +194,21 @@ pub enum Rejection {
     /// The call names no record.
     #[error("expected at least one record, but there is none")]
     RecordsMissing,
+    /// No such group of the stream (A31).
+    #[error("expected a group \"{}\" of stream \"{}\", but there is none", .0.group, .0.stream)]
+    GroupNotFound(GroupRef),
+    /// The group is there with other settings (A31).
+    #[error(
+        "expected no group \"{}\" of stream \"{}\", but there is one with other settings",
+        .0.group, .0.stream
+    )]
+    GroupExists(GroupRef),
+    /// The consumer has not joined the group, or was silent for too long: it must join again (A31).
+    #[error("expected a consumer \"{0}\" of the group, but it has not joined")]
+    ConsumerNotFound(ConsumerName),
+    /// None of the records is in flight in this take any more (A31).
+    #[error("expected the records to be in flight, but their time is over or they are settled")]
+    DeliveryGone,
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -261,6 +277,10 @@ impl Rejection {
             Self::StreamExists(_) => "stream_exists",
             Self::PartitionNotFound { .. } => "partition_not_found",
             Self::RecordsMissing => "records_missing",
+            Self::GroupNotFound(_) => "group_not_found",
+            Self::GroupExists(_) => "group_exists",
+            Self::ConsumerNotFound(_) => "consumer_not_found",
+            Self::DeliveryGone => "delivery_gone",
         }
     }
 
@@ -274,7 +294,9 @@ impl Rejection {
             | Self::ActionNotFound(_)
             | Self::ActionRunNotFound(_)
             | Self::WorkerNotFound(_)
-            | Self::StreamNotFound(_) => RejectionKind::NotFound,
+            | Self::StreamNotFound(_)
+            | Self::GroupNotFound(_)
+            | Self::ConsumerNotFound(_) => RejectionKind::NotFound,
             Self::WorkflowDisabled(_)
             | Self::FeatureUnsupported { .. }
             | Self::RunIdTaken(_)
@@ -293,7 +315,9 @@ impl Rejection {
             | Self::KeyVersionMismatch { .. }
             | Self::NamespaceNotEmpty { .. }
             | Self::NamespaceIsDefault
-            | Self::StreamExists(_) => RejectionKind::Conflict,
+            | Self::StreamExists(_)
+            | Self::GroupExists(_)
+            | Self::DeliveryGone => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
@@ -344,6 +368,14 @@ impl Rejection {
             Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
             Self::StreamNotFound(_) => {
                 Some("create it with `flo stream create NAME`, or append to it")
+            }
+            Self::GroupNotFound(_) => {
+                Some("create it with `flo stream group create STREAM GROUP`, or join it")
+            }
+            Self::GroupExists(_) => Some("`flo stream group info STREAM GROUP` shows its settings"),
+            Self::ConsumerNotFound(_) => Some("join the group again"),
+            Self::DeliveryGone => {
+                Some("touch records in time, or create the group with a longer ack timeout")
             }
             Self::StreamExists(_) => Some("`flo stream info NAME` shows its settings"),
             Self::KeyVersionMismatch { .. } => Some("read the key again with `flo kv get KEY`"),

@@ -85,6 +85,26 @@ pub enum Reply {
         /// The id of the first; those of the others follow it by [`RecordId::next`].
         first: RecordId,
     },
+    /// [`crate::command::Body::CreateGroup`]
+    GroupCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
+    /// [`crate::command::Body::JoinGroup`]
+    GroupJoined {
+        /// How long the consumer has a record unless it touches it, in milliseconds.
+        ack_timeout_ms: u64,
+    },
+    /// [`crate::command::Body::TakeRecords`]
+    RecordsTaken {
+        /// How many; which ones, [`crate::view::delivery`] says.
+        count: u32,
+    },
+    /// Acknowledgements and returns of records
+    RecordsSettled {
+        /// How many; the others were not in flight in the take any more.
+        count: u32,
+    },
     /// The deletions of what callers name
     Deleted {
         /// False when it was not there.

@@ -1,11 +1,11 @@
 //! Timers fire (design rule 6).
 
-use crate::ids::{ActionRunNumber, RunNumber, StreamNumber, WorkerNumber};
+use crate::ids::{ActionRunNumber, GroupNumber, RunNumber, StreamNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{TimerKey, TimerKind, Timers};
 use crate::turn::{Outcome, Turn};
-use crate::{run, stream, task, worker};
+use crate::{group, run, stream, task, worker};
 use serde::{Deserialize, Serialize};
 
 /// Fires one due timer. It names the timer, so a second firing finds nothing: exactly once without
@@ -44,6 +44,7 @@ impl FireTimer {
                 worker::fall_silent(turn, WorkerNumber(timer.subject))?;
             }
             TimerKind::StreamSweep => stream::fall_due(turn, StreamNumber(timer.subject))?,
+            TimerKind::GroupDue => group::fall_due(turn, GroupNumber(timer.subject))?,
         }
         Ok(Reply::Done)
     }

@@ -1,7 +1,7 @@
 //! Appending records (A30).
 
 use super::create::{admit, open};
-use super::{Numbered, RecordId, announce, find, retention};
+use super::{Numbered, announce, find, retention};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
 use crate::ids::{Namespace, PartitionKey, StreamName};
@@ -147,13 +147,23 @@ pub(crate) struct NewContent {
     pub(crate) key: Option<PartitionKey>,
 }
 
-/// Appends one record to a partition that the stream has; [`finish`] must follow.
-fn push(
+/// Appends one record of the engine's own to the first partition of a stream, which is created if it
+/// is missing: no bound on the number of streams stands in the way.
+pub(crate) fn append(
     turn: &mut Turn<'_, '_>,
-    (number, stream): &mut Numbered,
-    partition: u32,
+    (namespace, name): (&Namespace, &StreamName),
     new: NewContent,
-) -> RecordId {
+) -> Result<(), StoreError> {
+    let mut target = match find(turn, namespace, name)? {
+        Some(found) => found,
+        None => open(turn, (namespace, name), StreamSettings::default())?,
+    };
+    push(turn, &mut target, 0, new);
+    finish(turn, target)
+}
+
+/// Appends one record to a partition that the stream has; [`finish`] must follow.
+fn push(turn: &mut Turn<'_, '_>, (number, stream): &mut Numbered, partition: u32, new: NewContent) {
     let id = stream.last_id.following(turn.now_ms());
     let position = usize::try_from(partition).expect("a partition is a place in a list");
     let place = &mut stream.partitions[position];
@@ -170,7 +180,6 @@ fn push(
     stream.records_count += 1;
     stream.bytes += content.size();
     turn.put::<Records>(&(*number, partition, id), content);
-    id
 }
 
 /// Stores a stream that has grown, brings it back to its limits, and tells its readers.

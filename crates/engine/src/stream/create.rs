@@ -66,6 +66,8 @@ pub(super) fn open(
         partitions: partitions.collect(),
         trim: Trim::default(),
         lost_count: 0,
+        groups_count: 0,
+        holds_count: 0,
         is_deleted: false,
         sweep_due_ms: None,
         created_at_ms: turn.now_ms(),

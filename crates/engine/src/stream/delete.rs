@@ -1,6 +1,7 @@
 //! Deleting a stream (A30).
 
 use super::{announce, find, retention};
+use crate::group;
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Reply;
 use crate::tables::StreamNames;
@@ -22,6 +23,8 @@ impl DeleteStream {
         };
         turn.delete::<StreamNames>(&(namespace.clone(), self.stream.clone()));
         announce(turn, &stream);
+        group::delete_all(turn, number)?;
+        (stream.groups_count, stream.holds_count) = (0, 0);
         stream.is_deleted = true;
         stream.trim.before = stream.last_id.next();
         retention::sweep_and_store(turn, number, stream)?;

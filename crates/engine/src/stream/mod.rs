@@ -13,6 +13,7 @@ pub use delete::DeleteStream;
 pub use id::{RecordId, RecordIdInvalid, StreamPosition};
 pub use trim::{TrimStream, TrimTo};
 
+pub(crate) use append::{NewContent, append};
 pub(crate) use retention::fall_due;
 
 use crate::effect::Effect;

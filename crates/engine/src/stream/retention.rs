@@ -5,8 +5,10 @@
 //! known, so no scan walks what was removed before.
 
 use super::RecordId;
+use crate::effect::Effect;
+use crate::group;
 use crate::ids::StreamNumber;
-use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
+use crate::limits::{RETENTION_HELD_MS, SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::tables::{
     Records, StreamRecord, Streams, TimerKey, TimerKind, encode_key, encode_prefix,
@@ -73,13 +75,29 @@ pub(super) fn sweep(
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
     };
-    while let Some(run) = oldest_run(stream, now_ms) {
+    let mut limits = Limits {
+        now_ms,
+        holds: vec![RecordId::END; stream.partitions.len()],
+    };
+    // Who holds what is looked up only when there is something to remove.
+    if stream.holds_count > 0 && limits.oldest_run(stream).is_some() {
+        limits.holds = group::holds(turn, number, stream.partitions.len())?;
+    }
+    let lost_before = stream.lost_count;
+    while let Some(run) = limits.oldest_run(stream) {
         if !room.is_left() {
             break;
         }
-        remove(turn, (number, stream), &run, &mut room)?;
+        remove(turn, (number, stream), (&limits, &run), &mut room)?;
     }
-    if let Some(due_ms) = next_due_ms(stream, now_ms) {
+    if stream.lost_count > lost_before {
+        turn.effect(Effect::RecordsLost {
+            namespace: stream.namespace.clone(),
+            stream: stream.name.clone(),
+            count: stream.lost_count - lost_before,
+        });
+    }
+    if let Some(due_ms) = limits.next_due_ms(stream) {
         let timer = sweep_timer(number, due_ms);
         timer::bring_forward(turn, &mut stream.sweep_due_ms, timer);
     }
@@ -93,30 +111,81 @@ struct Run {
     until: RecordId,
 }
 
-fn oldest_run(stream: &StreamRecord, now_ms: u64) -> Option<Run> {
-    let fronts = stream.partitions.iter().enumerate();
-    let mut going: Vec<(RecordId, usize)> = fronts
-        .filter_map(|(partition, record)| Some((record.front?, partition)))
-        .filter(|(front, _)| must_go(stream, *front, now_ms))
-        .collect();
-    going.sort_unstable();
-    let (from, partition) = *going.first()?;
-    let until = going.get(1).map_or(RecordId::END, |(front, _)| *front);
-    Some(Run {
-        partition,
-        from,
-        until,
-    })
+/// What a sweep goes by.
+struct Limits {
+    now_ms: u64,
+    /// By partition: from this record on triggers want what there is (A32).
+    holds: Vec<RecordId>,
+}
+
+/// Whether a record at the front of its partition stays.
+#[derive(PartialEq, Eq)]
+enum Verdict {
+    Stays,
+    Goes,
+    /// It goes although a trigger wants it.
+    IsLost,
+}
+
+impl Limits {
+    fn oldest_run(&self, stream: &StreamRecord) -> Option<Run> {
+        let fronts = stream.partitions.iter().enumerate();
+        let mut going: Vec<(RecordId, usize)> = fronts
+            .filter_map(|(partition, record)| Some((record.front?, partition)))
+            .filter(|front| self.judge(stream, *front) != Verdict::Stays)
+            .collect();
+        going.sort_unstable();
+        let (from, partition) = *going.first()?;
+        let until = going.get(1).map_or(RecordId::END, |(front, _)| *front);
+        Some(Run {
+            partition,
+            from,
+            until,
+        })
+    }
+
+    fn judge(&self, stream: &StreamRecord, (id, partition): (RecordId, usize)) -> Verdict {
+        let retention = &stream.settings.retention;
+        let is_over = |found: u64, max: Option<u64>| max.is_some_and(|max| found > max);
+        let is_old = retention
+            .age_ms_max
+            .is_some_and(|age_ms_max| id.ms.saturating_add(age_ms_max) <= self.now_ms);
+        let is_given_up = id < stream.trim.before || stream.trim.count > 0;
+        let is_excess = stream.bytes > stream.settings.bytes_limit;
+        let is_due = is_old
+            || is_over(stream.bytes, retention.bytes_max)
+            || is_over(stream.records_count, retention.count_max);
+        let is_wanted = id >= self.holds[partition];
+        match (is_given_up, is_excess, is_due, is_wanted) {
+            (true, _, _, _) | (_, true, _, false) | (_, _, true, false) => Verdict::Goes,
+            (false, true, _, true) => Verdict::IsLost,
+            (false, false, false, _) | (false, false, true, true) => Verdict::Stays,
+        }
+    }
+
+    /// When there is something to remove next, in milliseconds.
+    fn next_due_ms(&self, stream: &StreamRecord) -> Option<u64> {
+        if self.oldest_run(stream).is_some() {
+            return Some(self.now_ms);
+        }
+        let age_ms_max = stream.settings.retention.age_ms_max?;
+        let fronts = stream.partitions.iter().filter_map(|one| one.front);
+        let due_ms = fronts.min()?.ms.saturating_add(age_ms_max);
+        if due_ms > self.now_ms {
+            return Some(due_ms);
+        }
+        // Nobody says when a trigger has read on.
+        Some(self.now_ms.saturating_add(RETENTION_HELD_MS))
+    }
 }
 
 /// Removes the records of a run, as far as they must go and there is room.
 fn remove(
     turn: &mut Turn<'_, '_>,
     (number, stream): (StreamNumber, &mut StreamRecord),
-    run: &Run,
+    (limits, run): (&Limits, &Run),
     room: &mut Room,
 ) -> Result<(), StoreError> {
-    let now_ms = turn.now_ms();
     let partition = u32::try_from(run.partition).expect("a stream has few partitions");
     let range = KeyRange {
         from: encode_key::<Records>(&(number, partition, run.from)),
@@ -125,11 +194,12 @@ fn remove(
     let mut gone = Vec::new();
     let mut front = None;
     turn.visit_range::<Records>(&range, |(_, _, id), content| {
-        let goes = id < run.until && room.is_left() && must_go(stream, id, now_ms);
-        if !goes {
+        let verdict = limits.judge(stream, (id, run.partition));
+        if verdict == Verdict::Stays || id >= run.until || !room.is_left() {
             front = Some(id);
             return ControlFlow::Break(());
         }
+        stream.lost_count += u64::from(verdict == Verdict::IsLost);
         room.take(content.size());
         stream.records_count -= 1;
         stream.bytes -= content.size();
@@ -143,32 +213,6 @@ fn remove(
         turn.delete::<Records>(&(number, partition, id));
     }
     Ok(())
-}
-
-/// Whether a record at the front of its partition has to go.
-fn must_go(stream: &StreamRecord, id: RecordId, now_ms: u64) -> bool {
-    let retention = &stream.settings.retention;
-    let is_given_up = id < stream.trim.before || stream.trim.count > 0;
-    let is_over = |found: u64, max: Option<u64>| max.is_some_and(|max| found > max);
-    let is_old = retention
-        .age_ms_max
-        .is_some_and(|age_ms_max| id.ms.saturating_add(age_ms_max) <= now_ms);
-    is_given_up
-        || stream.bytes > stream.settings.bytes_limit
-        || is_over(stream.bytes, retention.bytes_max)
-        || is_over(stream.records_count, retention.count_max)
-        || is_old
-}
-
-/// When there is something to remove next, in milliseconds.
-fn next_due_ms(stream: &StreamRecord, now_ms: u64) -> Option<u64> {
-    if oldest_run(stream, now_ms).is_some() {
-        return Some(now_ms);
-    }
-    let age_ms_max = stream.settings.retention.age_ms_max?;
-    let fronts = stream.partitions.iter().filter_map(|one| one.front);
-    let oldest = fronts.min()?;
-    Some(oldest.ms.saturating_add(age_ms_max))
 }
 
 fn sweep_timer(number: StreamNumber, due_ms: u64) -> TimerKey {

@@ -7,6 +7,7 @@ mod action;
 mod action_run;
 mod cluster;
 mod definition;
+mod group;
 mod history;
 mod key;
 mod kv;
@@ -30,6 +31,10 @@ pub use cluster::{Cluster, ClusterRecord};
 pub use definition::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions,
+};
+pub use group::{
+    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
+    GroupPartition, GroupRecord, GroupSettings, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;

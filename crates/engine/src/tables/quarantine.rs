@@ -22,6 +22,8 @@ pub enum QuarantinedKind {
     Worker,
     /// A stream's timer.
     Stream,
+    /// A consumer group's timer.
+    Group,
 }
 
 impl Key for QuarantinedKind {
@@ -31,6 +33,7 @@ impl Key for QuarantinedKind {
             Self::ActionRun => 2,
             Self::Worker => 3,
             Self::Stream => 10,
+            Self::Group => 11,
         };
         byte.encode(out);
     }
@@ -41,6 +44,7 @@ impl Key for QuarantinedKind {
             2 => Some(Self::ActionRun),
             3 => Some(Self::Worker),
             10 => Some(Self::Stream),
+            11 => Some(Self::Group),
             _ => None,
         }
     }

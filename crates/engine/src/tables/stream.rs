@@ -39,6 +39,10 @@ pub struct StreamRecord {
     pub trim: Trim,
     /// Records that a trigger wanted and the byte limit removed (A32).
     pub lost_count: u64,
+    /// Consumer groups that it has.
+    pub groups_count: u32,
+    /// Those of them that hold retention.
+    pub holds_count: u32,
     /// Whether it is deleted: nobody finds it by name, its records are being swept.
     pub is_deleted: bool,
     /// When its sweep timer is due, in milliseconds.

@@ -15,7 +15,7 @@ pub struct TimerKey {
     pub kind: TimerKind,
     /// When, in milliseconds.
     pub due_ms: u64,
-    /// The number of the run, action run, worker or stream that it belongs to.
+    /// The number of the run, action run, worker, stream or group that it belongs to.
     pub subject: u64,
     /// The activation or attempt.
     pub detail: u32,
@@ -37,24 +37,27 @@ pub enum TimerKind {
     WorkerSilence = 5,
     /// Records go because they are old or too many; the subject is a stream.
     StreamSweep = 10,
+    /// Leases of records end, delays are over, consumers are silent; the subject is a group.
+    GroupDue = 11,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
         Self::LeaseExpiry,
         Self::WorkerSilence,
         Self::StreamSweep,
+        Self::GroupDue,
     ];
 
     /// Whether a change of leader puts the timer off (A4).
     #[must_use]
     pub fn is_graced(self) -> bool {
         match self {
-            Self::LeaseExpiry | Self::WorkerSilence => true,
+            Self::LeaseExpiry | Self::WorkerSilence | Self::GroupDue => true,
             Self::StepWake | Self::SignalTimeout | Self::TaskReady | Self::StreamSweep => false,
         }
     }
@@ -69,6 +72,7 @@ impl Key for TimerKind {
             Self::LeaseExpiry => 4,
             Self::WorkerSilence => 5,
             Self::StreamSweep => 10,
+            Self::GroupDue => 11,
         };
         byte.encode(out);
     }

@@ -4,6 +4,7 @@
 
 mod action;
 mod event;
+mod group;
 mod history;
 mod kv;
 mod namespace;
@@ -16,6 +17,10 @@ mod workflow;
 
 pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
 pub use event::{EventView, describe};
+pub use group::{
+    DeliveredView, GroupView, PendingState, PendingView, consumers, delivery, group, groups,
+    has_records, pending,
+};
 pub use history::{HistoryPage, history};
 pub use kv::{KeyView, has_expired_keys, key, keys};
 pub use namespace::{namespace, namespaces};

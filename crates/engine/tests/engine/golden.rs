@@ -106,5 +106,13 @@ fn position_of(body: &Body) -> usize {
         Body::AppendRecords(_) => 28,
         Body::TrimStream(_) => 29,
         Body::DeleteStream(_) => 30,
+        Body::CreateGroup(_) => 31,
+        Body::JoinGroup(_) => 32,
+        Body::LeaveGroup(_) => 33,
+        Body::TakeRecords(_) => 34,
+        Body::AckRecords(_) => 35,
+        Body::NackRecords(_) => 36,
+        Body::TouchRecords(_) => 37,
+        Body::DeleteGroup(_) => 38,
     }
 }

@@ -1,5 +1,6 @@
 //! What the tables must agree on after every entry.
 
+mod groups;
 mod keys;
 mod namespaces;
 mod streams;
@@ -41,6 +42,7 @@ pub(crate) fn check(store: &MemoryStore) {
     keys::check(store);
     namespaces::check(store);
     streams::check(store);
+    groups::check(store);
 }
 
 struct State<'a> {
@@ -309,6 +311,7 @@ impl<'a> State<'a> {
                 read::<WorkerNumbers>(self.store, &number).is_some()
             }
             TimerKind::StreamSweep => streams::is_due(self.store, timer),
+            TimerKind::GroupDue => groups::is_due(self.store, timer),
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }

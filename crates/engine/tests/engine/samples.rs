@@ -1,6 +1,11 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
-use flotilla_engine::bytes::Bytes;
+mod data;
+
+pub(crate) use data::{
+    consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
+};
+
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
     Consumption, CustomTerminal, Definition, ErrorClasses, Executor, Fallback, FallbackCondition,
@@ -10,25 +15,22 @@ use flotilla_engine::definition::{
     WaitStep,
 };
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, IdempotencyKey, KvKey, Namespace, OutcomeName, PartitionKey,
-    RunId, RunNumber, SignalId, SignalType, StreamName, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber,
+    SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, Retention,
-    StreamSettings, TimerKey, TimerKind, WasmLimits, WorkerKind,
+    ActionKind, DefinitionNumber, PayloadOwner, PayloadRef, Process, ProcessKind, TimerKey,
+    TimerKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
-    AppendRecords, AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition,
-    CreateNamespace, CreateStream, DecideChildInput, DeleteAction, DeleteKey, DeleteNamespace,
-    DeleteStream, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
-    HeartbeatWorker, InputVerdict, InvokeAction, NewRecord, NodeId, Offer, RecordId,
-    RegisterAction, RegisterWorker, ReleaseWorker, SetActionEnabled, SetCondition, SetKey,
-    SetWorkflowEnabled, SignalRun, StartRun, SweepKeys, SweepRequests, TaskToken, TouchTask,
-    TrimStream, TrimTo, VersionChoice,
+    AssignTasks, BeginTerm, Body, CancelRun, CompleteTask, CreateDefinition, DecideChildInput,
+    DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask, FailureOutcome, FireTimer,
+    HeartbeatWorker, InputVerdict, InvokeAction, NodeId, Offer, RegisterAction, RegisterWorker,
+    ReleaseWorker, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
+    TaskToken, TouchTask, VersionChoice,
 };
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroU64};
 
 pub(crate) fn namespace() -> Namespace {
     Namespace::default_namespace()
@@ -68,25 +70,6 @@ pub(crate) fn signal_type() -> SignalType {
 
 pub(crate) fn signal_id() -> SignalId {
     SignalId::new("s-1").expect("an id")
-}
-
-pub(crate) fn kv_key() -> KvKey {
-    KvKey::new("user/7").expect("a key")
-}
-
-pub(crate) fn stream() -> StreamName {
-    StreamName::new("events").expect("a name")
-}
-
-pub(crate) fn partition_key() -> PartitionKey {
-    PartitionKey::new("customer-7").expect("a key")
-}
-
-pub(crate) fn record_id() -> RecordId {
-    RecordId {
-        ms: 1_700_000_000_000,
-        seq: 7,
-    }
 }
 
 pub(crate) fn json() -> Json {
@@ -148,8 +131,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     let mut bodies = on_runs();
     bodies.extend(on_actions());
     bodies.extend(on_workers());
-    bodies.extend(on_keys());
-    bodies.extend(on_streams());
+    bodies.extend(data::bodies());
     bodies
 }
 
@@ -271,56 +253,6 @@ fn on_workers() -> Vec<Body> {
         Body::BeginTerm(BeginTerm {}),
         Body::SweepRequests(SweepRequests {}),
     ]
-}
-
-fn on_keys() -> Vec<Body> {
-    vec![
-        Body::SetKey(SetKey {
-            key: kv_key(),
-            value: Bytes::from("blue"),
-            ttl_ms: NonZeroU64::new(60_000),
-            condition: SetCondition::IfVersion(3),
-        }),
-        Body::DeleteKey(DeleteKey { key: kv_key() }),
-        Body::SweepKeys(SweepKeys {}),
-        Body::CreateNamespace(CreateNamespace {}),
-        Body::DeleteNamespace(DeleteNamespace {}),
-    ]
-}
-
-fn on_streams() -> Vec<Body> {
-    vec![
-        Body::CreateStream(CreateStream {
-            stream: stream(),
-            settings: stream_settings(),
-        }),
-        Body::AppendRecords(AppendRecords {
-            stream: stream(),
-            records: vec![NewRecord {
-                payload: Bytes::from("{}"),
-                headers: labels(),
-                key: Some(partition_key()),
-                partition: Some(1),
-            }],
-        }),
-        Body::TrimStream(TrimStream {
-            stream: stream(),
-            to: TrimTo::Before(record_id()),
-        }),
-        Body::DeleteStream(DeleteStream { stream: stream() }),
-    ]
-}
-
-pub(crate) fn stream_settings() -> StreamSettings {
-    StreamSettings {
-        partitions: NonZeroU32::MIN.saturating_add(1),
-        retention: Retention {
-            count_max: Some(100),
-            age_ms_max: Some(60_000),
-            bytes_max: Some(1_000_000),
-        },
-        bytes_limit: 2_000_000,
-    }
 }
 
 pub(crate) fn wasm() -> ActionKind {

@@ -77,6 +77,12 @@ fn replies() -> Vec<Reply> {
         Reply::RecordsAppended {
             first: samples::record_id(),
         },
+        Reply::GroupCreated { is_new: true },
+        Reply::GroupJoined {
+            ack_timeout_ms: 30_000,
+        },
+        Reply::RecordsTaken { count: 3 },
+        Reply::RecordsSettled { count: 3 },
         Reply::Deleted { is_found: true },
     ]
 }
@@ -170,6 +176,10 @@ fn rejections_of_data() -> Vec<Rejection> {
             partitions: 1,
         },
         Rejection::RecordsMissing,
+        Rejection::GroupNotFound(samples::group()),
+        Rejection::GroupExists(samples::group()),
+        Rejection::ConsumerNotFound(samples::consumer()),
+        Rejection::DeliveryGone,
     ]
 }
 
@@ -211,6 +221,16 @@ fn effects() -> Vec<Effect> {
         Effect::StreamChanged {
             namespace: samples::namespace(),
             stream: samples::stream(),
+        },
+        Effect::RecordsReady {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
+            group: samples::group().group,
+        },
+        Effect::RecordsLost {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
+            count: 3,
         },
     ]
 }

@@ -1,8 +1,12 @@
 //! Moves on what callers keep: keys, streams, and the namespaces around them.
+//!
+//! Those on consumer groups are in [`super::groups`].
 
+use super::groups::{self, GroupIntent};
 use super::player::pick;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
+use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{Retention, StreamSettings};
 use flotilla_engine::{
     AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,
@@ -45,12 +49,14 @@ pub(in crate::property) enum DataIntent {
     DeleteStream {
         stream: u8,
     },
+    Group(GroupIntent),
 }
 
 pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
     prop_oneof![
         2 => on_keys(),
         3 => on_streams(),
+        6 => groups::intents().prop_map(DataIntent::Group),
     ]
 }
 
@@ -82,8 +88,8 @@ fn on_keys() -> impl Strategy<Value = DataIntent> {
     ]
 }
 
-/// The command that an intent stands for.
-pub(super) fn body(intent: &DataIntent) -> Body {
+/// The command that an intent stands for now.
+pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
     match intent {
         DataIntent::Set {
             key,
@@ -118,6 +124,7 @@ pub(super) fn body(intent: &DataIntent) -> Body {
         DataIntent::DeleteStream { stream } => Body::DeleteStream(DeleteStream {
             stream: stream_name(*stream),
         }),
+        DataIntent::Group(intent) => groups::body(store, intent),
     }
 }
 
@@ -125,7 +132,7 @@ fn name(position: u8) -> KvKey {
     KvKey::new(pick(&KEYS, position)).expect("a key")
 }
 
-fn stream_name(position: u8) -> StreamName {
+pub(super) fn stream_name(position: u8) -> StreamName {
     StreamName::new(pick(&STREAMS, position)).expect("a name")
 }
 

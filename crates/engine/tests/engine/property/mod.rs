@@ -1,6 +1,7 @@
 //! Properties over random histories.
 
 mod data;
+mod groups;
 mod moves;
 mod player;
 
@@ -125,7 +126,7 @@ fn random_histories_reach_every_command_and_event() {
     let mut runner = TestRunner::deterministic();
     let mut reached = BTreeSet::new();
     let mut panics = 0;
-    for pick in 0..200 {
+    for pick in (0..=u8::MAX).chain(0..=u8::MAX) {
         let mut sample = |histories: BoxedStrategy<Vec<Move>>| {
             let tree = histories.new_tree(&mut runner);
             tree.expect("a history").current()
@@ -153,7 +154,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace CreateStream AppendRecords TrimStream DeleteStream WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords NackRecords TouchRecords DeleteGroup WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";

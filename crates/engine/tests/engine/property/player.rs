@@ -170,7 +170,7 @@ impl Player {
             }),
             Intent::BeginTerm => Body::BeginTerm(BeginTerm {}),
             Intent::Sweep => Body::SweepRequests(SweepRequests {}),
-            Intent::Data { intent, .. } => data::body(intent),
+            Intent::Data { intent, .. } => data::body(&self.store, intent),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{define, kv, stream, world::World};
+use super::{define, group, kv, stream, world::World};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, OutcomeName, RunId, SignalId, SignalType,
     WorkerId, WorkflowName, WorkflowVersion,
@@ -33,7 +33,8 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
                 .or_else(|| on_tasks(world, verb, &mut line))
                 .or_else(|| on_workers(verb, &mut line))
                 .or_else(|| kv::command(verb, &mut line))
-                .or_else(|| stream::command(verb, &mut line));
+                .or_else(|| stream::command(verb, &mut line))
+                .or_else(|| group::command(world, verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
             line.end();
             vec![body]

@@ -8,6 +8,7 @@
 mod command;
 mod definition;
 mod event;
+mod group;
 mod kv;
 mod line;
 mod question;

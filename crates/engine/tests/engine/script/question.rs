@@ -1,6 +1,7 @@
 //! Questions: what the tables say now.
 
 use super::event::events;
+use super::group;
 use super::kv;
 use super::line::Line;
 use super::show::{line, option, payload, state, step_name};
@@ -33,7 +34,8 @@ pub(super) fn is_question(text: &str) -> bool {
     let mut all = QUESTIONS
         .iter()
         .chain(&kv::QUESTIONS)
-        .chain(&stream::QUESTIONS);
+        .chain(&stream::QUESTIONS)
+        .chain(&group::QUESTIONS);
     all.any(|question| verb == Some(question))
 }
 
@@ -74,6 +76,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         }
         "writes" => format!("{} writes\n", world.writes_count),
         verb => stream::answer(world, verb, &mut line)
+            .or_else(|| group::answer(world, verb, &mut line))
             .or_else(|| kv::answer(world, verb, &mut line))
             .unwrap_or_else(|| panic!("expected a question, but found {verb}")),
     };

@@ -69,6 +69,10 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::NamespaceCreated { is_new } => or(*is_new, "new namespace", "known namespace"),
         Reply::StreamCreated { is_new } => or(*is_new, "new stream", "known stream"),
         Reply::RecordsAppended { first } => format!("appended from {first}"),
+        Reply::GroupCreated { is_new } => or(*is_new, "new group", "known group"),
+        Reply::GroupJoined { ack_timeout_ms } => format!("joined, ack within {ack_timeout_ms}"),
+        Reply::RecordsTaken { count } => format!("taken {count}"),
+        Reply::RecordsSettled { count } => format!("settled {count}"),
         Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }
@@ -100,6 +104,8 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         Effect::RunChanged { .. } | Effect::ModulesChanged => return String::new(),
         Effect::ActionRunEnded { action_run } => format!("ended {action_run}"),
         Effect::StreamChanged { stream, .. } => format!("changed {stream}"),
+        Effect::RecordsReady { stream, group, .. } => format!("ready {stream} {group}"),
+        Effect::RecordsLost { stream, count, .. } => format!("lost {count} of {stream}"),
     };
     format!("> {text}\n")
 }

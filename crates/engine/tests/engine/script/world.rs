@@ -60,6 +60,9 @@ impl World {
         let mut out = String::new();
         let mut commands = Vec::new();
         for line in logical_lines(input) {
+            if looks_back(&line) {
+                self.apply_shown(std::mem::take(&mut commands), &mut out);
+            }
             if self.set(&line, &mut out) {
                 continue;
             }
@@ -259,6 +262,12 @@ impl World {
     fn cold_engine(&self) -> Engine {
         Engine::open(&self.store).expect("memory does not fail")
     }
+}
+
+/// Whether a line's meaning depends on what the lines above it have done.
+fn looks_back(line: &str) -> bool {
+    line.split(' ')
+        .any(|word| matches!(word, "repeat" | "every"))
 }
 
 /// Lines without comments; an indented line continues the one before.

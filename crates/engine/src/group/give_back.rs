@@ -1,0 +1,84 @@
+//! A record comes back unprocessed: it goes out again, or to the dead-letter stream (A31).
+
+use super::create::dead_letter_stream;
+use super::{Numbered, arm, partition_of, stream_of};
+use crate::store::StoreError;
+use crate::stream::{self, NewContent};
+use crate::tables::{DeliveredRecord, Records, Redeliveries, RedeliveryRecord};
+use crate::turn::Turn;
+
+/// Why a record comes back.
+#[derive(Clone, Copy)]
+pub(super) enum Reason {
+    /// Its consumer could not process it.
+    Refused {
+        /// When it may go out again, in milliseconds.
+        due_ms: u64,
+    },
+    /// Its consumer did not settle it in time.
+    Expired,
+    /// Its consumer is gone: the delivery does not count.
+    Abandoned,
+}
+
+/// Takes a record back that is no longer in a delivery. True when it went to the dead-letter stream.
+pub(super) fn give_back(
+    turn: &mut Turn<'_, '_>,
+    target: &mut Numbered,
+    record: &DeliveredRecord,
+    reason: Reason,
+) -> Result<bool, StoreError> {
+    let now_ms = turn.now_ms();
+    let (attempts, due_ms) = match reason {
+        Reason::Refused { due_ms } => (record.attempt, due_ms),
+        Reason::Expired => (record.attempt, now_ms),
+        Reason::Abandoned => (record.attempt - 1, now_ms),
+    };
+    partition_of(&mut target.1, record.partition).in_flight_count -= 1;
+    let deliveries_max = target.1.settings.deliveries_max;
+    if deliveries_max > 0 && attempts >= deliveries_max {
+        bury(turn, target, record)?;
+        return Ok(true);
+    }
+    let waiting = RedeliveryRecord {
+        partition: record.partition,
+        attempts,
+        due_ms,
+    };
+    partition_of(&mut target.1, record.partition).waiting_count += 1;
+    let key = (target.0, target.1.rank(&waiting), record.id);
+    turn.put::<Redeliveries>(&key, waiting);
+    if due_ms > now_ms {
+        arm(turn, target, due_ms);
+    }
+    Ok(false)
+}
+
+/// Moves a record to the dead-letter stream, with where it comes from in its headers.
+fn bury(
+    turn: &mut Turn<'_, '_>,
+    (_, group): &mut Numbered,
+    record: &DeliveredRecord,
+) -> Result<(), StoreError> {
+    let source = stream_of(turn, group)?;
+    let key = (group.stream, record.partition, record.id);
+    let Some(content) = turn.get::<Records>(&key)? else {
+        group.lost_count += 1;
+        return Ok(());
+    };
+    group.dead_count += 1;
+    let mut headers = content.headers.clone();
+    headers.extend([
+        ("flo-stream".to_owned(), source.name.to_string()),
+        ("flo-group".to_owned(), group.name.to_string()),
+        ("flo-record-id".to_owned(), record.id.to_string()),
+        ("flo-deliveries".to_owned(), record.attempt.to_string()),
+    ]);
+    let new = NewContent {
+        payload: content.payload.clone(),
+        headers,
+        key: content.key.clone(),
+    };
+    let name = dead_letter_stream(&source.name, &group.name);
+    stream::append(turn, (&source.namespace, &name), new)
+}

@@ -1,0 +1,154 @@
+//! Consumer groups: who reads which records of a stream, at least once (A31).
+//!
+//! A take gives records to a consumer for a time. It acknowledges them, or they go out again: because
+//! it gave them back, because the time is over, or because it is gone. A record that went out too
+//! often goes to the group's dead-letter stream.
+
+mod assign;
+mod choose;
+mod consumer;
+mod create;
+mod delete;
+mod due;
+mod give_back;
+mod settle;
+mod take;
+mod touch;
+
+pub use consumer::{JoinGroup, LeaveGroup};
+pub use create::{CreateGroup, NewGroup};
+pub use delete::DeleteGroup;
+pub use settle::{AckRecords, NackRecords};
+pub use take::{TakeId, TakeRecords};
+pub use touch::TouchRecords;
+
+pub(crate) use delete::delete_all;
+pub(crate) use due::fall_due;
+
+use crate::effect::Effect;
+use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, StreamNumber};
+use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::stream;
+use crate::stream::RecordId;
+use crate::tables::{
+    Deliveries, GroupNames, GroupPartition, GroupRecord, Groups, Redeliveries, StreamRecord,
+    Streams, TimerKey, TimerKind,
+};
+use crate::timer;
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Names a group of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRef {
+    /// The stream.
+    pub stream: StreamName,
+    /// The group.
+    pub group: GroupName,
+}
+
+/// A group and its number.
+type Numbered = (GroupNumber, GroupRecord);
+
+/// Names what one take gave to a consumer.
+type DeliveryKey = (GroupNumber, ConsumerName, TakeId);
+
+/// The group that is named, or a refusal.
+fn require(turn: &mut Turn<'_, '_>, namespace: &Namespace, name: &GroupRef) -> Outcome<Numbered> {
+    let (stream, _) = stream::require(turn, namespace, &name.stream)?;
+    let found = find(turn, stream, &name.group)?;
+    Ok(found.ok_or_else(|| Rejection::GroupNotFound(name.clone()))?)
+}
+
+fn find(
+    turn: &mut Turn<'_, '_>,
+    stream: StreamNumber,
+    name: &GroupName,
+) -> Result<Option<Numbered>, StoreError> {
+    let number = turn.get::<GroupNames>(&(stream, name.clone()))?;
+    let Some(number) = number.map(|number| *number) else {
+        return Ok(None);
+    };
+    let group = turn.get::<Groups>(&number)?;
+    let group = group.expect("a name is deleted before its group");
+    Ok(Some((number, Arc::unwrap_or_clone(group))))
+}
+
+/// The stream that a group reads.
+fn stream_of(turn: &mut Turn<'_, '_>, group: &GroupRecord) -> Result<StreamRecord, StoreError> {
+    let stream = turn.get::<Streams>(&group.stream)?;
+    let stream = stream.expect("a stream's groups are deleted before it");
+    Ok(Arc::unwrap_or_clone(stream))
+}
+
+/// What the group knows of a partition.
+fn partition_of(group: &mut GroupRecord, partition: u32) -> &mut GroupPartition {
+    let position = usize::try_from(partition).expect("a partition is a place in a list");
+    &mut group.partitions[position]
+}
+
+/// Has the group look at `due_ms` what has fallen due.
+fn arm(turn: &mut Turn<'_, '_>, (number, group): &mut Numbered, due_ms: u64) {
+    let timer = TimerKey {
+        kind: TimerKind::GroupDue,
+        due_ms,
+        subject: number.0,
+        detail: 0,
+    };
+    timer::bring_forward(turn, &mut group.timer_due_ms, timer);
+}
+
+/// Has the group look at `due_ms` which leases have ended.
+fn arm_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered, due_ms: u64) {
+    let leases_due_ms = &mut target.1.leases_due_ms;
+    *leases_due_ms = Some(leases_due_ms.map_or(due_ms, |earlier| earlier.min(due_ms)));
+    arm(turn, target, due_ms);
+}
+
+/// Tells those who wait for records of the group to look again.
+fn announce(turn: &mut Turn<'_, '_>, group: &GroupRecord) -> Result<(), StoreError> {
+    let stream = stream_of(turn, group)?;
+    turn.effect(Effect::RecordsReady {
+        namespace: stream.namespace,
+        stream: stream.name,
+        group: group.name.clone(),
+    });
+    Ok(())
+}
+
+/// From which record on retention has to keep each partition of a stream: groups that hold it have
+/// not read further (A32).
+pub(crate) fn holds(
+    turn: &mut Turn<'_, '_>,
+    stream: StreamNumber,
+    partitions_count: usize,
+) -> Result<Vec<RecordId>, StoreError> {
+    let mut holds = vec![RecordId::END; partitions_count];
+    for (_, number) in turn.list::<GroupNames>(&stream, usize::MAX)? {
+        let group = turn.get::<Groups>(&number)?;
+        let Some(group) = group.filter(|group| group.settings.holds_retention) else {
+            continue;
+        };
+        for (hold, partition) in holds.iter_mut().zip(&group.partitions) {
+            *hold = partition.next.min(*hold);
+        }
+        if group.pending_count() == 0 {
+            continue;
+        }
+        let mut hold = |partition: u32, id: RecordId| {
+            let position = usize::try_from(partition).expect("a place in a list");
+            holds[position] = holds[position].min(id);
+            ControlFlow::Continue(())
+        };
+        turn.visit::<Redeliveries>(&*number, |(_, _, id), waiting| hold(waiting.partition, id))?;
+        turn.visit::<Deliveries>(&*number, |_, delivery| {
+            let held = &delivery.records;
+            held.iter()
+                .try_for_each(|record| hold(record.partition, record.id))
+        })?;
+    }
+    Ok(holds)
+}
