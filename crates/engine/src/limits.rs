@@ -74,6 +74,8 @@ pub const NAMESPACES_MAX: usize = 1_024;
 /// A value of the key-value store (A40). In bytes.
 pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
 
+/// Keys in one page of a scan: as many as fit with the largest values.
+pub const KV_PAGE_KEYS_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
 /// Streams in a namespace (A30).
 pub const STREAMS_MAX: usize = 10_000;
 /// Partitions of a stream (A30).

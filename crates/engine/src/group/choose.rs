@@ -1,19 +1,16 @@
 //! Choosing the records of a take: first those that go out again, then new ones.
 
+use super::waiting::{self, RedeliveryKey};
 use super::{Numbered, partition_of};
-use crate::ids::GroupNumber;
 use crate::limits::{PENDING_MAX, READ_BYTES_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
-    GroupRecord, Key, RecordContent, Records, Redeliveries, RedeliveryRecord, StreamRecord,
-    encode_key, encode_prefix,
+    GroupPartition, GroupRecord, RecordContent, Records, Redeliveries, RedeliveryRecord,
+    StreamRecord, encode_key, encode_prefix,
 };
 use crate::turn::Turn;
 use std::ops::ControlFlow;
-
-/// Names a record that waits.
-type RedeliveryKey = (GroupNumber, u64, RecordId);
 
 /// A record that goes out.
 pub(super) struct Chosen {
@@ -82,31 +79,27 @@ impl<'a> Choice<'a> {
     }
 
     fn fill_waiting(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
-        let number = self.target.0;
-        if self.target.1.waiting_count() == 0 {
-            return Ok(());
-        }
-        if !self.target.1.keeps_order() {
-            return self.fill_waiting_of(turn, &number);
-        }
-        for partition in (0..).take(self.stream.partitions.len()) {
-            let own = *partition_of(self.group(), partition);
-            if own.waiting_count > 0 && self.target.1.may_take(&own, self.consumer) {
-                self.fill_waiting_of(turn, &(number, u64::from(partition)))?;
+        let orders: Vec<Option<u32>> = waiting::orders(&self.target.1).collect();
+        for order in orders {
+            let own = order.map(|partition| *partition_of(self.group(), partition));
+            let is_closed = |own: &GroupPartition| !self.target.1.may_take(own, self.consumer);
+            if !own.as_ref().is_some_and(is_closed) {
+                self.fill_waiting_of(turn, order)?;
             }
         }
         Ok(())
     }
 
-    /// Takes those that wait under `prefix`, until one is not due.
+    /// Takes those that wait in an order, until one is not due.
     fn fill_waiting_of(
         &mut self,
         turn: &mut Turn<'_, '_>,
-        prefix: &impl Key,
+        order: Option<u32>,
     ) -> Result<(), StoreError> {
         let now_ms = turn.now_ms();
+        let range = waiting::range(self.target.0, &self.target.1, order);
         let mut due = Vec::new();
-        turn.visit::<Redeliveries>(prefix, |key, waiting| {
+        turn.visit_range::<Redeliveries>(&range, |key, waiting| {
             if waiting.due_ms > now_ms || due.len() == self.count_left {
                 return ControlFlow::Break(());
             }
@@ -125,19 +118,18 @@ impl<'a> Choice<'a> {
         &mut self,
         turn: &mut Turn<'_, '_>,
         key: &RedeliveryKey,
-        waiting: RedeliveryRecord,
+        found: RedeliveryRecord,
     ) -> Result<ControlFlow<()>, StoreError> {
         let (_, _, id) = *key;
-        let partition = waiting.partition;
+        let partition = found.partition;
         let content = turn.get::<Records>(&(self.target.1.stream, partition, id))?;
         if content.as_ref().is_some_and(|content| !self.fits(content)) {
             return Ok(ControlFlow::Break(()));
         }
-        turn.delete::<Redeliveries>(key);
-        partition_of(self.group(), partition).waiting_count -= 1;
+        waiting::take(turn, self.group(), (key, &found));
         match content {
             Some(content) => {
-                let attempt = waiting.attempts + 1;
+                let attempt = found.attempts + 1;
                 let chosen = Chosen {
                     id,
                     partition,

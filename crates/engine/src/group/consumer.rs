@@ -1,7 +1,7 @@
 //! Consumers join a group, are heard, leave it or fall silent (A31).
 
 use super::create::{NewGroup, open};
-use super::{GroupRef, Numbered, arm, arm_leases, assign::reassign, find, require};
+use super::{GroupRef, Numbered, arm, assign::reassign, find, require};
 use crate::ids::{ConsumerName, GroupNumber, Namespace};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
@@ -173,5 +173,6 @@ fn remove(turn: &mut Turn<'_, '_>, target: &mut Numbered, name: &ConsumerName) {
 /// much.
 fn release(turn: &mut Turn<'_, '_>, target: &mut Numbered) {
     let now_ms = turn.now_ms();
-    arm_leases(turn, target, now_ms);
+    target.1.has_abandoned = true;
+    arm(turn, target, now_ms);
 }

@@ -13,6 +13,7 @@ use crate::tables::{
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Creates a consumer group of a stream that exists. One that is there with the same settings is left
@@ -84,7 +85,9 @@ pub(super) fn open(
         acked_count: 0,
         dead_count: 0,
         lost_count: 0,
-        leases_due_ms: None,
+        leases: BTreeMap::new(),
+        has_abandoned: false,
+        waiting_from_ms: 0,
         silence_due_ms: None,
         timer_due_ms: None,
         is_deleted: false,

@@ -5,13 +5,11 @@
 
 use super::give_back::{Reason, give_back};
 use super::settle::keep;
-use super::{DeliveryKey, Numbered, announce, arm, consumer, delete};
+use super::{DeliveryKey, Numbered, announce, arm, consumer, delete, waiting};
 use crate::ids::{ConsumerName, GroupNumber};
 use crate::limits::{CONSUMERS_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
-use crate::tables::{
-    Consumers, DeliveredRecord, Deliveries, DeliveryRecord, Groups, Redeliveries, RedeliveryRecord,
-};
+use crate::tables::{Consumers, Deliveries, DeliveryRecord, GroupRecord, Groups};
 use crate::turn::{Outcome, Turn};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -35,14 +33,19 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
     if is_due(target.1.silence_due_ms) {
         consumer::remove_silent(turn, &mut target)?;
     }
-    let mut is_ready = is_due(target.1.leases_due_ms) && end_leases(turn, &mut target)?;
-    let waiting_due_ms = look_at_waiting(turn, &target, &mut is_ready)?;
-    if is_ready {
+    let leases_due_ms = |group: &GroupRecord| group.leases.keys().next().copied();
+    let mut is_any_given_back = false;
+    if target.1.has_abandoned || is_due(leases_due_ms(&target.1)) {
+        is_any_given_back = end_leases(turn, &mut target)?;
+    }
+    let (is_any_ready, waiting_due_ms) = waiting::look(turn, &target)?;
+    if is_any_given_back || is_any_ready {
         announce(turn, &target.1)?;
     }
     let dues = [
         waiting_due_ms,
-        target.1.leases_due_ms,
+        leases_due_ms(&target.1),
+        target.1.has_abandoned.then_some(now_ms),
         target.1.silence_due_ms,
     ];
     if let Some(due_ms) = dues.into_iter().flatten().min() {
@@ -56,10 +59,15 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
 /// it, if it is much. True when there was something.
 fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, StoreError> {
     let now_ms = turn.now_ms();
-    let (ended, mut next_ms) = find_ended(turn, target.0)?;
     let mut rows_left = SWEEP_ROWS_MAX;
     let mut burials_left = BURIALS_MAX;
-    for (key, delivery, is_abandoned) in ended {
+    target.1.has_abandoned = false;
+    for (key, delivery, is_abandoned) in find_ended(turn, target.0)? {
+        let reason = if is_abandoned {
+            Reason::Abandoned
+        } else {
+            Reason::Expired
+        };
         let mut left = Vec::new();
         for record in &delivery.records {
             let has_ended = is_abandoned || record.expires_at_ms <= now_ms;
@@ -67,38 +75,22 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
                 left.push(*record);
                 continue;
             }
-            let reason = if is_abandoned {
-                Reason::Abandoned
-            } else {
-                Reason::Expired
-            };
             let is_buried = give_back(turn, target, record, reason)?;
             rows_left -= 1;
             burials_left -= usize::from(is_buried);
         }
-        let left_ms = left
-            .iter()
-            .map(|record: &DeliveredRecord| match is_abandoned {
-                true => now_ms,
-                false => record.expires_at_ms,
-            });
-        next_ms = left_ms.chain(next_ms).min();
+        target.1.has_abandoned |= is_abandoned && !left.is_empty();
         if left.len() < delivery.records.len() {
             keep(turn, &key, (delivery.consumer, left));
         }
     }
-    target.1.leases_due_ms = next_ms;
     Ok(rows_left < SWEEP_ROWS_MAX)
 }
 
 /// A delivery of which something has to be given back; all of it, when its consumer is gone.
 type Ended = (DeliveryKey, Arc<DeliveryRecord>, bool);
 
-/// The deliveries of which something has ended, and when the next lease of the others does.
-fn find_ended(
-    turn: &mut Turn<'_, '_>,
-    number: GroupNumber,
-) -> Result<(Vec<Ended>, Option<u64>), StoreError> {
+fn find_ended(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<Vec<Ended>, StoreError> {
     let now_ms = turn.now_ms();
     let consumers = turn.list::<Consumers>(&number, CONSUMERS_MAX as usize)?;
     let numbers: BTreeMap<ConsumerName, u32> = consumers
@@ -106,52 +98,13 @@ fn find_ended(
         .map(|((_, name), consumer)| (name, consumer.number))
         .collect();
     let mut ended = Vec::new();
-    let mut next_ms = None;
     turn.visit::<Deliveries>(&number, |key, delivery| {
         let is_abandoned = numbers.get(&key.1) != Some(&delivery.consumer);
-        let earliest_ms = delivery
-            .records
-            .iter()
-            .map(|record| record.expires_at_ms)
-            .min();
-        if is_abandoned || earliest_ms.is_some_and(|due_ms| due_ms <= now_ms) {
+        let mut records = delivery.records.iter();
+        if is_abandoned || records.any(|record| record.expires_at_ms <= now_ms) {
             ended.push((key, delivery, is_abandoned));
-        } else {
-            next_ms = earliest_ms.into_iter().chain(next_ms).min();
         }
         ControlFlow::Continue(())
     })?;
-    Ok((ended, next_ms))
-}
-
-/// Whether some of the records that wait may go out again, and when the next of the others may.
-fn look_at_waiting(
-    turn: &Turn<'_, '_>,
-    (number, group): &Numbered,
-    is_ready: &mut bool,
-) -> Result<Option<u64>, StoreError> {
-    let now_ms = turn.now_ms();
-    let mut next_ms: Option<u64> = None;
-    let mut look = |waiting: &RedeliveryRecord| {
-        if waiting.due_ms <= now_ms {
-            *is_ready = true;
-            return ControlFlow::Continue(());
-        }
-        next_ms = Some(next_ms.map_or(waiting.due_ms, |next_ms| next_ms.min(waiting.due_ms)));
-        ControlFlow::Break(())
-    };
-    if group.waiting_count() == 0 {
-        return Ok(None);
-    }
-    if !group.keeps_order() {
-        turn.visit::<Redeliveries>(number, |_, waiting| look(&waiting))?;
-        return Ok(next_ms);
-    }
-    // The first one of a partition that is not due keeps the later ones back.
-    for (partition, own) in (0_u64..).zip(&group.partitions) {
-        if own.waiting_count > 0 {
-            turn.visit::<Redeliveries>(&(*number, partition), |_, waiting| look(&waiting))?;
-        }
-    }
-    Ok(next_ms)
+    Ok(ended)
 }

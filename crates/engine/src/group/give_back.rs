@@ -1,10 +1,10 @@
 //! A record comes back unprocessed: it goes out again, or to the dead-letter stream (A31).
 
 use super::create::dead_letter_stream;
-use super::{Numbered, arm, partition_of, stream_of};
+use super::{Numbered, arm, lease, waiting};
 use crate::store::StoreError;
 use crate::stream::{self, NewContent};
-use crate::tables::{DeliveredRecord, Records, Redeliveries, RedeliveryRecord};
+use crate::tables::{DeliveredRecord, Records, RedeliveryRecord};
 use crate::turn::Turn;
 
 /// Why a record comes back.
@@ -34,7 +34,7 @@ pub(super) fn give_back(
         Reason::Expired => (record.attempt, now_ms),
         Reason::Abandoned => (record.attempt - 1, now_ms),
     };
-    partition_of(&mut target.1, record.partition).in_flight_count -= 1;
+    lease::land(&mut target.1, record);
     let deliveries_max = target.1.settings.deliveries_max;
     if deliveries_max > 0 && attempts >= deliveries_max {
         bury(turn, target, record)?;
@@ -45,9 +45,7 @@ pub(super) fn give_back(
         attempts,
         due_ms,
     };
-    partition_of(&mut target.1, record.partition).waiting_count += 1;
-    let key = (target.0, target.1.rank(&waiting), record.id);
-    turn.put::<Redeliveries>(&key, waiting);
+    waiting::put(turn, target, (record.id, waiting));
     if due_ms > now_ms {
         arm(turn, target, due_ms);
     }
@@ -60,7 +58,7 @@ fn bury(
     (_, group): &mut Numbered,
     record: &DeliveredRecord,
 ) -> Result<(), StoreError> {
-    let source = stream_of(turn, group)?;
+    let source = stream::load(turn, group.stream)?;
     let key = (group.stream, record.partition, record.id);
     let Some(content) = turn.get::<Records>(&key)? else {
         group.lost_count += 1;

@@ -11,9 +11,11 @@ mod create;
 mod delete;
 mod due;
 mod give_back;
+mod lease;
 mod settle;
 mod take;
 mod touch;
+mod waiting;
 
 pub use consumer::{JoinGroup, LeaveGroup};
 pub use create::{CreateGroup, NewGroup};
@@ -24,6 +26,7 @@ pub use touch::TouchRecords;
 
 pub(crate) use delete::delete_all;
 pub(crate) use due::fall_due;
+pub(crate) use waiting::{orders as waiting_orders, range as waiting_range};
 
 use crate::effect::Effect;
 use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, StreamNumber};
@@ -32,8 +35,7 @@ use crate::store::StoreError;
 use crate::stream;
 use crate::stream::RecordId;
 use crate::tables::{
-    Deliveries, GroupNames, GroupPartition, GroupRecord, Groups, Redeliveries, StreamRecord,
-    Streams, TimerKey, TimerKind,
+    Deliveries, GroupNames, GroupPartition, GroupRecord, Groups, Redeliveries, TimerKey, TimerKind,
 };
 use crate::timer;
 use crate::turn::{Outcome, Turn};
@@ -58,7 +60,7 @@ type DeliveryKey = (GroupNumber, ConsumerName, TakeId);
 
 /// The group that is named, or a refusal.
 fn require(turn: &mut Turn<'_, '_>, namespace: &Namespace, name: &GroupRef) -> Outcome<Numbered> {
-    let (stream, _) = stream::require(turn, namespace, &name.stream)?;
+    let stream = stream::require_number(turn, namespace, &name.stream)?;
     let found = find(turn, stream, &name.group)?;
     Ok(found.ok_or_else(|| Rejection::GroupNotFound(name.clone()))?)
 }
@@ -75,13 +77,6 @@ fn find(
     let group = turn.get::<Groups>(&number)?;
     let group = group.expect("a name is deleted before its group");
     Ok(Some((number, Arc::unwrap_or_clone(group))))
-}
-
-/// The stream that a group reads.
-fn stream_of(turn: &mut Turn<'_, '_>, group: &GroupRecord) -> Result<StreamRecord, StoreError> {
-    let stream = turn.get::<Streams>(&group.stream)?;
-    let stream = stream.expect("a stream's groups are deleted before it");
-    Ok(Arc::unwrap_or_clone(stream))
 }
 
 /// What the group knows of a partition.
@@ -101,19 +96,12 @@ fn arm(turn: &mut Turn<'_, '_>, (number, group): &mut Numbered, due_ms: u64) {
     timer::bring_forward(turn, &mut group.timer_due_ms, timer);
 }
 
-/// Has the group look at `due_ms` which leases have ended.
-fn arm_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered, due_ms: u64) {
-    let leases_due_ms = &mut target.1.leases_due_ms;
-    *leases_due_ms = Some(leases_due_ms.map_or(due_ms, |earlier| earlier.min(due_ms)));
-    arm(turn, target, due_ms);
-}
-
 /// Tells those who wait for records of the group to look again.
 fn announce(turn: &mut Turn<'_, '_>, group: &GroupRecord) -> Result<(), StoreError> {
-    let stream = stream_of(turn, group)?;
+    let stream = stream::load(turn, group.stream)?;
     turn.effect(Effect::RecordsReady {
-        namespace: stream.namespace,
-        stream: stream.name,
+        namespace: stream.namespace.clone(),
+        stream: stream.name.clone(),
         group: group.name.clone(),
     });
     Ok(())

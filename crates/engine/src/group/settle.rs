@@ -1,7 +1,7 @@
 //! Acknowledging records, and giving them back (A31).
 
 use super::give_back::{Reason, give_back};
-use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, consumer, partition_of, require};
+use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, consumer, lease, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::PENDING_MAX;
 use crate::reply::Reply;
@@ -50,7 +50,7 @@ impl AckRecords {
         let was_full = target.1.pending_count() >= PENDING_MAX;
         let settled = settle(turn, &key, &self.records)?;
         for record in &settled {
-            partition_of(&mut target.1, record.partition).in_flight_count -= 1;
+            lease::land(&mut target.1, record);
             target.1.acked_count += 1;
         }
         if was_full || settled.iter().any(|record| frees(&target.1, record)) {
@@ -115,10 +115,11 @@ pub(super) fn keep(
 
 /// Whether a partition now goes to another consumer, which could not have it before.
 fn frees(group: &GroupRecord, record: &DeliveredRecord) -> bool {
-    let position = usize::try_from(record.partition).expect("a place in a list");
-    let partition = &group.partitions[position];
-    let is_moving = partition.assigned != Some(partition.holder);
-    group.keeps_order() && partition.in_flight_count == 0 && is_moving
+    group.keeps_order()
+        && group.partition(record.partition).is_some_and(|partition| {
+            let is_moving = partition.assigned != Some(partition.holder);
+            partition.in_flight_count == 0 && is_moving
+        })
 }
 
 /// Stores a group some of whose records were settled.

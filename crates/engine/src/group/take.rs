@@ -1,11 +1,13 @@
 //! Giving records to a consumer (A31).
 
 use super::choose::Choice;
-use super::{GroupRef, arm_leases, consumer, require, stream_of};
+use super::lease::{self, end_of_lease};
+use super::{GroupRef, consumer, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::READ_RECORDS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
+use crate::stream;
 use crate::tables::{Consumers, DeliveredRecord, Deliveries, DeliveryRecord, Groups};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
@@ -44,7 +46,7 @@ impl TakeRecords {
         if worker::is_draining(turn, namespace, &self.consumer)? {
             return Ok(taken(0));
         }
-        let stream = stream_of(turn, &target.1)?;
+        let stream = stream::load(turn, target.1.stream)?;
         let count_max = usize::try_from(self.count_max).unwrap_or(usize::MAX);
         let wanted = (consumer.number, count_max.min(READ_RECORDS_MAX));
         let mut choice = Choice::new(&mut target, &stream, wanted);
@@ -52,7 +54,7 @@ impl TakeRecords {
         let (chosen, is_anything_lost) = (choice.chosen, choice.is_anything_lost);
         if !chosen.is_empty() {
             let ack_timeout_ms = target.1.settings.ack_timeout_ms;
-            let expires_at_ms = turn.now_ms().saturating_add(ack_timeout_ms);
+            let expires_at_ms = end_of_lease(turn.now_ms(), ack_timeout_ms);
             let records = chosen.iter().map(|chosen| DeliveredRecord {
                 id: chosen.id,
                 partition: chosen.partition,
@@ -64,7 +66,7 @@ impl TakeRecords {
                 records: records.collect(),
             };
             turn.put::<Deliveries>(&key, delivery);
-            arm_leases(turn, &mut target, expires_at_ms);
+            lease::begin(turn, &mut target, (chosen.len(), expires_at_ms));
             consumer::hear(turn, target.0, &self.consumer)?;
         }
         if is_anything_lost || !chosen.is_empty() {

@@ -1,12 +1,13 @@
 //! Keeping records longer (A31).
 
-use super::{GroupRef, TakeId, arm_leases, consumer, require, settle::keep};
+use super::lease::{self, end_of_lease};
+use super::{GroupRef, TakeId, consumer, require, settle::keep};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::LEASE_MS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::stream::RecordId;
-use crate::tables::{DeliveredRecord, Deliveries, Groups};
+use crate::tables::{Deliveries, Groups};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -41,28 +42,17 @@ impl TouchRecords {
         {
             return Err(Rejection::DeliveryGone.into());
         }
-        let expires_at_ms = turn
-            .now_ms()
-            .saturating_add(self.extend_ms.min(LEASE_MS_MAX));
-        let extend = |record: &DeliveredRecord| match ids.contains(&record.id) {
-            true => DeliveredRecord {
-                expires_at_ms,
-                ..*record
-            },
-            false => *record,
-        };
-        let records = delivery.records.iter().map(extend).collect();
-        keep(turn, &key, (delivery.consumer, records));
-        consumer::hear(turn, target.0, &self.consumer)?;
-        // The lease may have been shortened; one that was extended is found at its old time.
-        if target
-            .1
-            .leases_due_ms
-            .is_none_or(|due_ms| expires_at_ms < due_ms)
-        {
-            arm_leases(turn, &mut target, expires_at_ms);
-            turn.put::<Groups>(&target.0, target.1);
+        let extend_ms = self.extend_ms.min(LEASE_MS_MAX);
+        let expires_at_ms = end_of_lease(turn.now_ms(), extend_ms);
+        let mut records = delivery.records.clone();
+        for record in records.iter_mut().filter(|one| ids.contains(&one.id)) {
+            lease::end(&mut target.1, record);
+            lease::begin(turn, &mut target, (1, expires_at_ms));
+            record.expires_at_ms = expires_at_ms;
         }
+        keep(turn, &key, (delivery.consumer, records));
+        turn.put::<Groups>(&target.0, target.1);
+        consumer::hear(turn, target.0, &self.consumer)?;
         Ok(Reply::LeaseExtended { expires_at_ms })
     }
 }

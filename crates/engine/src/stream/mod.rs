@@ -33,12 +33,10 @@ pub(crate) fn find(
     namespace: &Namespace,
     name: &StreamName,
 ) -> Result<Option<Numbered>, StoreError> {
-    let number = turn.get::<StreamNames>(&(namespace.clone(), name.clone()))?;
-    let Some(number) = number.map(|number| *number) else {
+    let Some(number) = find_number(turn, namespace, name)? else {
         return Ok(None);
     };
-    let stream = turn.get::<Streams>(&number)?;
-    let stream = stream.expect("a name is deleted before its stream");
+    let stream = load(turn, number)?;
     Ok(Some((number, Arc::unwrap_or_clone(stream))))
 }
 
@@ -50,6 +48,34 @@ pub(crate) fn require(
 ) -> Outcome<Numbered> {
     let found = find(turn, namespace, name)?;
     Ok(found.ok_or_else(|| Rejection::StreamNotFound(name.clone()))?)
+}
+
+/// The number of the stream `name`, or a refusal.
+pub(crate) fn require_number(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Outcome<StreamNumber> {
+    let found = find_number(turn, namespace, name)?;
+    Ok(found.ok_or_else(|| Rejection::StreamNotFound(name.clone()))?)
+}
+
+/// The stream `number`, which is there: its name or a group of it is.
+pub(crate) fn load(
+    turn: &mut Turn<'_, '_>,
+    number: StreamNumber,
+) -> Result<Arc<StreamRecord>, StoreError> {
+    let stream = turn.get::<Streams>(&number)?;
+    Ok(stream.expect("a stream's name and groups are deleted before it"))
+}
+
+fn find_number(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Result<Option<StreamNumber>, StoreError> {
+    let number = turn.get::<StreamNames>(&(namespace.clone(), name.clone()))?;
+    Ok(number.map(|number| *number))
 }
 
 /// Tells those who wait at the stream to look again.

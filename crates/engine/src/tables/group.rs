@@ -11,6 +11,7 @@ use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamRecord};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 tables! {
     /// By number. Live until the group is deleted and its rows are swept.
@@ -50,8 +51,12 @@ pub struct GroupRecord {
     pub dead_count: u64,
     /// Records that the stream removed before they were acknowledged.
     pub lost_count: u64,
-    /// No record in flight falls due before this time, in milliseconds.
-    pub leases_due_ms: Option<u64>,
+    /// Records in flight, by the time in milliseconds at which their lease ends.
+    pub leases: BTreeMap<u64, u32>,
+    /// Whether consumers that are gone may have left records in flight.
+    pub has_abandoned: bool,
+    /// No record that waits is due before this time, in milliseconds.
+    pub waiting_from_ms: u64,
     /// No consumer has been silent for too long before this time, in milliseconds.
     pub silence_due_ms: Option<u64>,
     /// When its timer is due, in milliseconds.
@@ -86,6 +91,8 @@ pub struct GroupPartition {
     pub in_flight_count: u32,
     /// Records that wait to be delivered again.
     pub waiting_count: u32,
+    /// None of these comes before this one, in the modes that keep order.
+    pub waiting_from: RecordId,
     /// The number of the consumer that new records go to, in the modes that keep order.
     pub assigned: Option<u32>,
     /// The number of the consumer that the records in flight went to, in the modes that keep order.
@@ -158,6 +165,12 @@ impl GroupRecord {
             Consumption::Shared => false,
             Consumption::Exclusive | Consumption::KeyShared => true,
         }
+    }
+
+    /// What the group knows of the partition `number`, if the stream has it.
+    #[must_use]
+    pub fn partition(&self, number: u32) -> Option<&GroupPartition> {
+        self.partitions.get(usize::try_from(number).ok()?)
     }
 
     /// Records that went out and are not settled.

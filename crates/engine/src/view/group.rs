@@ -2,7 +2,7 @@
 
 use super::page::{Page, Scope, page, prefix};
 use super::stream::{RecordView, find_stream};
-use crate::group::{GroupRef, TakeId};
+use crate::group::{GroupRef, TakeId, waiting_orders, waiting_range};
 use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, WorkerId};
 use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -225,12 +225,11 @@ pub fn has_records(
             return Ok(true);
         }
     }
-    if !group.keeps_order() {
-        return Ok(group.waiting_count() > 0 && is_first_due(reader, &number, now_ms)?);
-    }
-    for (partition, own) in (0_u64..).zip(&group.partitions) {
-        let is_candidate = own.waiting_count > 0 && group.may_take(own, joined.number);
-        if is_candidate && is_first_due(reader, &(number, partition), now_ms)? {
+    for order in waiting_orders(&group) {
+        let own = order.and_then(|partition| group.partition(partition));
+        let is_closed = own.is_some_and(|own| !group.may_take(own, joined.number));
+        let range = waiting_range(number, &group, order);
+        if !is_closed && is_first_due(reader, &range, now_ms)? {
             return Ok(true);
         }
     }
@@ -250,10 +249,14 @@ fn is_draining(
     Ok(activity.is_some_and(|activity| activity.is_draining))
 }
 
-/// Whether the first of the records that wait under `prefix` may go out.
-fn is_first_due(reader: &dyn Reader, prefix: &impl Key, now_ms: u64) -> Result<bool, StoreError> {
-    let first = rows::<Redeliveries>(reader, prefix, 1)?;
-    Ok(first.iter().any(|(_, waiting)| waiting.due_ms <= now_ms))
+/// Whether the first of the records that wait in `range` may go out.
+fn is_first_due(reader: &dyn Reader, range: &KeyRange, now_ms: u64) -> Result<bool, StoreError> {
+    let mut is_due = false;
+    visit::<Redeliveries>(reader, range, Order::Ascending, |_, waiting| {
+        is_due = waiting.due_ms <= now_ms;
+        ControlFlow::Break(())
+    })?;
+    Ok(is_due)
 }
 
 fn find(

@@ -2,6 +2,7 @@
 
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{KvKey, Namespace};
+use crate::limits::KV_PAGE_KEYS_MAX;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{KeyExpiries, KeyRecord, Keys, encode_prefix, read, visit};
 use std::ops::ControlFlow;
@@ -28,7 +29,8 @@ pub fn key(
     Ok(record.filter(|record| record.is_live(now_ms)))
 }
 
-/// The keys of a namespace that begin with `text` and are there at `now_ms`, in order.
+/// The keys of a namespace that begin with `text` and are there at `now_ms`, in order. A page has at
+/// most 48 of them, so that it fits a message however large the values are.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
@@ -42,7 +44,7 @@ pub fn keys(
     prefix.extend_from_slice(text.as_bytes());
     page::<Keys, _>(
         reader,
-        &Scope::new(&prefix, after, limit),
+        &Scope::new(&prefix, after, limit.min(KV_PAGE_KEYS_MAX)),
         |(_, key), record| Ok(record.is_live(now_ms).then_some(KeyView { key, record })),
     )
 }

@@ -2,7 +2,7 @@
 
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{Namespace, StreamName, StreamNumber};
-use crate::limits::READ_BYTES_MAX;
+use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::{RecordId, StreamPosition};
 use crate::tables::{
@@ -42,7 +42,8 @@ pub struct RecordRange {
     pub to: StreamPosition,
     /// Those of one partition only.
     pub partition: Option<u32>,
-    /// Records at most; a few bytes' worth of them may be fewer, but one at least.
+    /// Records at most, and never more than 1000. Large records end a page sooner, but not before
+    /// the first.
     pub limit: usize,
 }
 
@@ -118,7 +119,7 @@ pub fn records(
             records: Vec::new(),
             next: from,
         },
-        limit: range.limit,
+        limit: range.limit.min(READ_RECORDS_MAX),
         bytes_left: READ_BYTES_MAX,
     };
     for (partition, record) in (0..).zip(&stream.partitions) {

@@ -7,7 +7,7 @@ use flotilla_engine::tables::{
     Cluster, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Redeliveries, StreamRecord,
     Streams, TimerKey, TimerKind, Timers,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(store: &MemoryStore) {
     let groups = rows::<Groups>(store, &());
@@ -67,14 +67,13 @@ fn check_timer(store: &MemoryStore, number: GroupNumber, group: &GroupRecord) {
         assert!(group.timer_due_ms.is_some(), "nobody sweeps {}", group.name);
         return;
     }
-    let dues = [group.leases_due_ms, group.silence_due_ms];
+    let now_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.now_ms);
+    let dues = [
+        group.leases.keys().next().copied(),
+        group.has_abandoned.then_some(now_ms),
+        group.silence_due_ms,
+    ];
     assert!(dues.into_iter().flatten().all(is_covered), "{}", group.name);
-    for (_, delivery) in rows::<Deliveries>(store, &number) {
-        for record in &delivery.records {
-            let leases_due_ms = group.leases_due_ms.expect("there are leases");
-            assert!(leases_due_ms <= record.expires_at_ms, "{}", record.id);
-        }
-    }
     check_delays(store, number, group);
 }
 
@@ -99,6 +98,7 @@ fn check_places(
     stream: &StreamRecord,
 ) {
     let mut seen = BTreeSet::new();
+    let mut leases: BTreeMap<u64, u32> = BTreeMap::new();
     let mut in_flight = vec![0; group.partitions.len()];
     let mut waiting = in_flight.clone();
     for ((_, consumer, _), delivery) in rows::<Deliveries>(store, &number) {
@@ -108,6 +108,7 @@ fn check_places(
         );
         for record in &delivery.records {
             assert!(seen.insert(record.id), "{} is in two places", record.id);
+            *leases.entry(record.expires_at_ms).or_default() += 1;
             let partition = record.partition as usize;
             in_flight[partition] += 1;
             let own = &group.partitions[partition];
@@ -121,8 +122,15 @@ fn check_places(
         assert_eq!(rank, group.rank(&one), "{id}");
         let partition = one.partition as usize;
         waiting[partition] += 1;
+        let is_ahead = if group.keeps_order() {
+            id >= group.partitions[partition].waiting_from
+        } else {
+            one.due_ms >= group.waiting_from_ms
+        };
+        assert!(is_ahead, "nobody finds {id}");
         assert!(id < group.partitions[partition].next, "{id} did not go out");
     }
+    assert_eq!(group.leases, leases, "the leases of {}", group.name);
     assert_eq!(group.partitions.len(), stream.partitions.len());
     for (partition, own) in group.partitions.iter().enumerate() {
         let found = (in_flight[partition], waiting[partition]);

@@ -11,6 +11,7 @@ use flotilla_engine::tables::{
     PartitionRecord, RecordContent, Records, Redeliveries, RedeliveryRecord, StreamNames,
     StreamRecord, Streams, Trim,
 };
+use std::collections::BTreeMap;
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = key_rows();
@@ -125,6 +126,7 @@ fn group_record() -> GroupRecord {
         passed_count: 9,
         in_flight_count: 1,
         waiting_count: 1,
+        waiting_from: samples::record_id(),
         assigned: Some(4),
         holder: 4,
     };
@@ -139,7 +141,9 @@ fn group_record() -> GroupRecord {
         acked_count: 7,
         dead_count: 1,
         lost_count: 1,
-        leases_due_ms: Some(31_000),
+        leases: BTreeMap::from([(31_000, 1)]),
+        has_abandoned: true,
+        waiting_from_ms: 9_000,
         silence_due_ms: Some(91_000),
         timer_due_ms: Some(9_000),
         is_deleted: true,
