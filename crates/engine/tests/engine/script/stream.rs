@@ -78,6 +78,9 @@ pub(super) const QUESTIONS: [&str; 3] = ["read", "stream", "streams"];
 
 /// `read S FROM TO partition=N limit=N`, `stream S`, `streams`
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
+    if !QUESTIONS.contains(&verb) {
+        return None;
+    }
     let namespace = line.namespace();
     let answer = match verb {
         "read" => {
