@@ -13,8 +13,10 @@ use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::request::{RequestId, SweepRequests};
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
+use crate::tables::DefinitionNumber;
 use crate::task::{AssignTasks, CompleteTask, FailTask, TouchTask};
 use crate::timer::FireTimer;
+use crate::trigger::FireTrigger;
 use crate::worker::{
     DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
 };
@@ -114,6 +116,8 @@ pub enum Body {
     TouchRecords(TouchRecords),
     /// Deletes a consumer group (A31).
     DeleteGroup(DeleteGroup),
+    /// Starts runs for records of a trigger's stream (W41).
+    FireTrigger(FireTrigger),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -138,6 +142,8 @@ pub enum Subject {
     Timer(crate::tables::TimerKey),
     /// A worker.
     Worker(WorkerId),
+    /// The trigger of a definition.
+    Trigger(DefinitionNumber),
     /// Nothing that could be set aside.
     Nothing,
 }
@@ -211,7 +217,8 @@ impl Body {
             | Self::AckRecords(_)
             | Self::NackRecords(_)
             | Self::TouchRecords(_)
-            | Self::DeleteGroup(_) => Admission::Progress,
+            | Self::DeleteGroup(_)
+            | Self::FireTrigger(_) => Admission::Progress,
         }
     }
 
@@ -243,6 +250,7 @@ impl Body {
             Self::FireTimer(fire) => Subject::Timer(fire.timer),
             Self::HeartbeatWorker(heartbeat) => Subject::Worker(heartbeat.worker_id.clone()),
             Self::ReleaseWorker(release) => Subject::Worker(release.worker_id.clone()),
+            Self::FireTrigger(fire) => Subject::Trigger(fire.definition),
             Self::CreateDefinition(_)
             | Self::SetWorkflowEnabled(_)
             | Self::StartRun(_)

@@ -157,5 +157,6 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::NackRecords(nack) => nack.apply(turn, namespace),
         Body::TouchRecords(touch) => touch.apply(turn, namespace),
         Body::DeleteGroup(delete) => delete.apply(turn, namespace),
+        Body::FireTrigger(fire) => fire.apply(turn, namespace),
     }
 }

@@ -3,6 +3,7 @@
 //! Names are checked where text enters (the `new` constructors); decoding trusts what was checked.
 
 use crate::limits;
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -206,6 +207,25 @@ impl RunId {
     #[must_use]
     pub fn generated_number(&self) -> Option<RunNumber> {
         canonical_number(&self.0, RUN_ID_PREFIX).map(RunNumber)
+    }
+}
+
+/// What the keys begin with that the engine shows for starts of its own (W20).
+const DERIVED_KEY_PREFIX: &str = "flo:";
+
+impl IdempotencyKey {
+    /// The key that is shown for the run of a trigger, by the first of its records (W20).
+    #[must_use]
+    pub fn of_record((namespace, stream): (&Namespace, &StreamName), first: RecordId) -> Self {
+        Self(format!(
+            "{DERIVED_KEY_PREFIX}trigger:{namespace}/{stream}:{first}"
+        ))
+    }
+
+    /// Whether the key is of a form that callers cannot use (W20).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(DERIVED_KEY_PREFIX)
     }
 }
 

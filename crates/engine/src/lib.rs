@@ -34,6 +34,7 @@ mod run;
 mod stream;
 mod task;
 mod timer;
+mod trigger;
 mod turn;
 mod worker;
 mod workflow;
@@ -63,5 +64,6 @@ pub use task::{
     TouchTask,
 };
 pub use timer::FireTimer;
+pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, SetWorkflowEnabled};

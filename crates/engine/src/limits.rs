@@ -111,6 +111,8 @@ pub const PENDING_MAX: u32 = 10_000;
 pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 /// Deliveries of a record, when a group is created without saying (A31).
 pub const DELIVERIES_DEFAULT: u32 = 10;
+/// Runs that one firing of a trigger starts at most (W41): each advances within the firing's turn.
+pub const TRIGGER_RUNS_MAX: usize = 32;
 /// How often a sweep looks again at old records that a trigger still wants. In milliseconds.
 pub const RETENTION_HELD_MS: u64 = 60_000;
 

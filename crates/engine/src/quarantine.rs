@@ -10,11 +10,11 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRuns, Cluster, Event, EventKind, Quarantine, QuarantineRecord,
-    Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+    ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, Event, EventKind, Quarantine,
+    QuarantineRecord, Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{EntryState, Turn};
-use crate::{history, ids};
+use crate::{history, ids, trigger};
 use std::any::Any;
 
 /// What is left to say after a panic was contained.
@@ -40,6 +40,14 @@ pub(crate) fn contain(
     cluster.panics_count += 1;
     turn.put::<Cluster>(&(), cluster);
     let culprit = locate(&mut turn, command, suspect.unwrap_or_else(|| named.clone()))?;
+    // The run of a firing is gone with the turn, and the firing would be tried for ever.
+    let culprit = match (culprit, &named) {
+        (None, Subject::Trigger(definition)) => Some((QuarantinedKind::Trigger, definition.0)),
+        (culprit, _) => culprit,
+    };
+    if let Some((QuarantinedKind::Trigger, number)) = culprit {
+        trigger::set_aside(&mut turn, DefinitionNumber(number))?;
+    }
     if let Subject::Timer(timer) = named {
         // Somebody else's bug is no reason to lose the timer: it fires again.
         if culprit.is_none() || culprit == of_timer(&mut turn, timer)? {
@@ -86,6 +94,7 @@ fn locate(
         Subject::RunNumber(number) => existing_run(turn, Some(number)),
         Subject::ActionRun(number) => of_action_run(turn, number),
         Subject::Timer(timer) => of_timer(turn, timer),
+        Subject::Trigger(definition) => Ok(Some((QuarantinedKind::Trigger, definition.0))),
         Subject::Worker(_) | Subject::Nothing => Ok(None),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::group::GroupRef;
 use crate::ids::{
-    ActionName, ActionRunNumber, ConsumerName, KvKey, Namespace, RunId, StreamName, WorkerId,
-    WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, ConsumerName, IdempotencyKey, KvKey, Namespace, RunId, StreamName,
+    WorkerId, WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -209,6 +209,29 @@ pub enum Rejection {
     /// None of the records is in flight in this take any more (A31).
     #[error("expected the records to be in flight, but their time is over or they are settled")]
     DeliveryGone,
+    /// Others read with the group that a trigger names (W41).
+    #[error(
+        "expected the group \"{}\" of stream \"{}\" to be free for the trigger, but others read with it",
+        .0.group, .0.stream
+    )]
+    GroupTaken(GroupRef),
+    /// The group is a trigger's own (W41).
+    #[error(
+        "expected a group that no trigger reads with, but \"{}\" of stream \"{}\" is a workflow's",
+        .0.group, .0.stream
+    )]
+    GroupOfTrigger(GroupRef),
+    /// The trigger stands elsewhere, finds other records, or stands still (W41).
+    #[error(
+        "expected the trigger of workflow \"{0}\" to stand before these records, but it has moved on or stands still"
+    )]
+    TriggerMoved(WorkflowName),
+    /// A batch that is not whole may still grow (W41).
+    #[error("expected the last batch to be whole or to have waited for its time, but it may grow")]
+    BatchNotDue,
+    /// A key of the form that the engine shows for starts of its own (W20).
+    #[error("expected an idempotency key that does not begin with \"flo:\", but it is \"{0}\"")]
+    IdempotencyKeyReserved(IdempotencyKey),
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -281,6 +304,11 @@ impl Rejection {
             Self::GroupExists(_) => "group_exists",
             Self::ConsumerNotFound(_) => "consumer_not_found",
             Self::DeliveryGone => "delivery_gone",
+            Self::GroupTaken(_) => "group_taken",
+            Self::GroupOfTrigger(_) => "group_of_trigger",
+            Self::TriggerMoved(_) => "trigger_moved",
+            Self::BatchNotDue => "batch_not_due",
+            Self::IdempotencyKeyReserved(_) => "idempotency_key_reserved",
         }
     }
 
@@ -317,7 +345,11 @@ impl Rejection {
             | Self::NamespaceIsDefault
             | Self::StreamExists(_)
             | Self::GroupExists(_)
-            | Self::DeliveryGone => RejectionKind::Conflict,
+            | Self::DeliveryGone
+            | Self::GroupTaken(_)
+            | Self::GroupOfTrigger(_)
+            | Self::TriggerMoved(_)
+            | Self::BatchNotDue => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
@@ -325,7 +357,8 @@ impl Rejection {
             | Self::OutcomeReserved(_)
             | Self::TooLarge { .. }
             | Self::PartitionNotFound { .. }
-            | Self::RecordsMissing => RejectionKind::Invalid,
+            | Self::RecordsMissing
+            | Self::IdempotencyKeyReserved(_) => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
             Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::TooMany { .. } => {
                 RejectionKind::Exhausted
@@ -377,6 +410,8 @@ impl Rejection {
             Self::DeliveryGone => {
                 Some("touch records in time, or create the group with a longer ack timeout")
             }
+            Self::GroupTaken(_) => Some("name another one with `consumer_group:` in the trigger"),
+            Self::GroupOfTrigger(_) => Some("use another group, or remove the workflow's trigger"),
             Self::StreamExists(_) => Some("`flo stream info NAME` shows its settings"),
             Self::KeyVersionMismatch { .. } => Some("read the key again with `flo kv get KEY`"),
             Self::RunIdTaken(_)
@@ -396,7 +431,10 @@ impl Rejection {
             | Self::NamespaceNotEmpty { .. }
             | Self::NamespaceIsDefault
             | Self::PartitionNotFound { .. }
-            | Self::RecordsMissing => None,
+            | Self::RecordsMissing
+            | Self::TriggerMoved(_)
+            | Self::BatchNotDue
+            | Self::IdempotencyKeyReserved(_) => None,
         }
     }
 }

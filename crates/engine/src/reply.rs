@@ -110,4 +110,11 @@ pub enum Reply {
         /// False when it was not there.
         is_found: bool,
     },
+    /// [`crate::command::Body::FireTrigger`]
+    TriggerFired {
+        /// Runs that it started.
+        runs_count: u32,
+        /// Records that went to the dead-letter stream.
+        refused_count: u32,
+    },
 }

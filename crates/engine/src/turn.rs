@@ -9,8 +9,8 @@ use crate::overlay::{Cache, Cell, Overlay, merged};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, Event, Key, Quarantined,
-    QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key,
+    ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Event, Key,
+    Quarantined, QuarantinedKind, Ready, ReadyRecord, Table, TimerKey, Timers, damaged, decode_key,
     decode_record, decode_row, encode_key, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -387,6 +387,12 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.entry.quarantined.contains(&run)
     }
 
+    /// Whether the trigger of the definition was set aside.
+    pub(crate) fn is_trigger_quarantined(&self, definition: DefinitionNumber) -> bool {
+        let trigger = (QuarantinedKind::Trigger, definition.0);
+        self.entry.quarantined.contains(&trigger)
+    }
+
     /// Whether the action run, or the run that it belongs to, was set aside.
     pub(crate) fn is_task_quarantined(
         &self,
@@ -405,6 +411,16 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Says whose work is done from now on: a panic sets that aside (design rule 10).
     pub(crate) fn suspect(&mut self, subject: Subject) {
         self.entry.suspect = Some(subject);
+    }
+
+    /// Whose work is done now, where it was said.
+    pub(crate) fn suspected(&self) -> Option<Subject> {
+        self.entry.suspect.clone()
+    }
+
+    /// Goes on with the work that was interrupted by that of another.
+    pub(crate) fn restore_suspect(&mut self, suspect: Option<Subject>) {
+        self.entry.suspect = suspect;
     }
 
     /// The entry's offers.

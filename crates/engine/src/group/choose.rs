@@ -1,7 +1,7 @@
 //! Choosing the records of a take: first those that go out again, then new ones.
 
 use super::waiting::{self, RedeliveryKey};
-use super::{Numbered, partition_of};
+use super::{Numbered, partition_of, pass};
 use crate::limits::{PENDING_MAX, READ_BYTES_MAX};
 use crate::store::{KeyRange, StoreError};
 use crate::stream::RecordId;
@@ -183,12 +183,7 @@ impl<'a> Choice<'a> {
             if !self.fits(&content) {
                 return ControlFlow::Break(());
             }
-            let group = self.group();
-            let own = partition_of(group, partition);
-            let skipped_count = content.position - own.passed_count - 1;
-            own.next = id.next();
-            own.passed_count = content.position;
-            group.lost_count += skipped_count;
+            pass(self.group(), partition, (id, content.position));
             let chosen = Chosen {
                 id,
                 partition,

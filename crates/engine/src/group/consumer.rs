@@ -48,6 +48,9 @@ impl JoinGroup {
             (None, Some(new)) => open(turn, source, &self.group.group, new)?,
             (None, None) => return Err(Rejection::GroupNotFound(self.group.clone()).into()),
         };
+        if target.1.trigger.is_some() {
+            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+        }
         let ack_timeout_ms = target.1.settings.ack_timeout_ms;
         let key = (target.0, self.consumer.clone());
         let now_ms = turn.now_ms();

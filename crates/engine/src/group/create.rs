@@ -1,9 +1,9 @@
 //! Creating a consumer group (A31).
 
-use super::{GroupRef, Numbered, find};
-use crate::ids::{GroupName, GroupNumber, Namespace, StreamName, StreamNumber};
-use crate::limits::{GROUPS_MAX, NAME_BYTES_MAX};
-use crate::rejection::{Rejection, check_bytes};
+use super::{GroupRef, Numbered, dead_letter_name, find};
+use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
+use crate::limits::GROUPS_MAX;
+use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, StoreError};
 use crate::stream::{self, RecordId, StreamPosition};
@@ -57,11 +57,7 @@ pub(super) fn open(
     name: &GroupName,
     new: &NewGroup,
 ) -> Outcome<Numbered> {
-    check_bytes(
-        "the name of the group's dead-letter stream",
-        dead_letter_text(&stream.name, name).len(),
-        NAME_BYTES_MAX,
-    )?;
+    dead_letter_name(&stream.name, name)?;
     if stream.groups_count == GROUPS_MAX {
         return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
     }
@@ -78,6 +74,7 @@ pub(super) fn open(
         stream: stream_number,
         name: name.clone(),
         settings: new.settings,
+        trigger: None,
         partitions,
         next_partition: 0,
         consumers_count: 0,
@@ -127,14 +124,4 @@ fn begin(
         passed_count,
         ..GroupPartition::default()
     })
-}
-
-/// The stream that takes what a group could not process: `<stream>.<group>.dlq`.
-pub(super) fn dead_letter_stream(stream: &StreamName, group: &GroupName) -> StreamName {
-    let name = StreamName::new(dead_letter_text(stream, group));
-    name.expect("a group is created only if this is a name")
-}
-
-fn dead_letter_text(stream: &StreamName, group: &GroupName) -> String {
-    format!("{stream}.{group}.dlq")
 }

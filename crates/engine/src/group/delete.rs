@@ -3,6 +3,7 @@
 use super::{GroupRef, Numbered, announce, arm, find};
 use crate::ids::{GroupNumber, Namespace, StreamNumber};
 use crate::limits::SWEEP_ROWS_MAX;
+use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::stream;
@@ -25,6 +26,9 @@ impl DeleteGroup {
         let Some(target) = find(turn, number, &self.group.group)? else {
             return Ok(Reply::Deleted { is_found: false });
         };
+        if target.1.trigger.is_some() {
+            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+        }
         stream.groups_count -= 1;
         stream.holds_count -= u32::from(target.1.settings.holds_retention);
         announce(turn, &target.1)?;

@@ -1,9 +1,9 @@
 //! A record comes back unprocessed: it goes out again, or to the dead-letter stream (A31).
 
-use super::create::dead_letter_stream;
-use super::{Numbered, arm, lease, waiting};
+use super::{Numbered, arm, dead_letter_name, lease, waiting};
+use crate::quarantine::cut;
 use crate::store::StoreError;
-use crate::stream::{self, NewContent};
+use crate::stream::{self, NewContent, RecordId};
 use crate::tables::{DeliveredRecord, Records, RedeliveryRecord};
 use crate::turn::Turn;
 
@@ -37,7 +37,12 @@ pub(super) fn give_back(
     lease::land(&mut target.1, record);
     let deliveries_max = target.1.settings.deliveries_max;
     if deliveries_max > 0 && attempts >= deliveries_max {
-        bury(turn, target, record)?;
+        bury(
+            turn,
+            target,
+            (record.partition, record.id),
+            (attempts, None),
+        )?;
         return Ok(true);
     }
     let waiting = RedeliveryRecord {
@@ -52,15 +57,16 @@ pub(super) fn give_back(
     Ok(false)
 }
 
-/// Moves a record to the dead-letter stream, with where it comes from in its headers.
-fn bury(
+/// Moves a record to the dead-letter stream, with where it comes from in its headers, and why it went
+/// there, where that is known.
+pub(crate) fn bury(
     turn: &mut Turn<'_, '_>,
     (_, group): &mut Numbered,
-    record: &DeliveredRecord,
+    (partition, id): (u32, RecordId),
+    (deliveries, reason): (u32, Option<&str>),
 ) -> Result<(), StoreError> {
     let source = stream::load(turn, group.stream)?;
-    let key = (group.stream, record.partition, record.id);
-    let Some(content) = turn.get::<Records>(&key)? else {
+    let Some(content) = turn.get::<Records>(&(group.stream, partition, id))? else {
         group.lost_count += 1;
         return Ok(());
     };
@@ -69,14 +75,16 @@ fn bury(
     headers.extend([
         ("flo-stream".to_owned(), source.name.to_string()),
         ("flo-group".to_owned(), group.name.to_string()),
-        ("flo-record-id".to_owned(), record.id.to_string()),
-        ("flo-deliveries".to_owned(), record.attempt.to_string()),
+        ("flo-record-id".to_owned(), id.to_string()),
+        ("flo-deliveries".to_owned(), deliveries.to_string()),
     ]);
+    headers.extend(reason.map(|reason| ("flo-reason".to_owned(), cut(reason))));
     let new = NewContent {
         payload: content.payload.clone(),
         headers,
         key: content.key.clone(),
     };
-    let name = dead_letter_stream(&source.name, &group.name);
+    let name = dead_letter_name(&source.name, &group.name);
+    let name = name.expect("a group is created only if this is a name");
     stream::append(turn, (&source.namespace, &name), new)
 }

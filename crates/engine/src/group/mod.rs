@@ -12,6 +12,7 @@ mod delete;
 mod due;
 mod give_back;
 mod lease;
+mod own;
 mod settle;
 mod take;
 mod touch;
@@ -26,11 +27,14 @@ pub use touch::TouchRecords;
 
 pub(crate) use delete::delete_all;
 pub(crate) use due::fall_due;
+pub(crate) use give_back::bury;
+pub(crate) use own::{Claim, check_name, claim, load, release, set_holding};
 pub(crate) use waiting::{orders as waiting_orders, range as waiting_range};
 
 use crate::effect::Effect;
 use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, StreamNumber};
-use crate::rejection::Rejection;
+use crate::limits::NAME_BYTES_MAX;
+use crate::rejection::{Rejection, check_bytes};
 use crate::store::StoreError;
 use crate::stream;
 use crate::stream::RecordId;
@@ -53,7 +57,7 @@ pub struct GroupRef {
 }
 
 /// A group and its number.
-type Numbered = (GroupNumber, GroupRecord);
+pub(crate) type Numbered = (GroupNumber, GroupRecord);
 
 /// Names what one take gave to a consumer.
 type DeliveryKey = (GroupNumber, ConsumerName, TakeId);
@@ -83,6 +87,23 @@ fn find(
 fn partition_of(group: &mut GroupRecord, partition: u32) -> &mut GroupPartition {
     let position = usize::try_from(partition).expect("a partition is a place in a list");
     &mut group.partitions[position]
+}
+
+/// Notes that a record of a partition is behind the group, with those before it that are gone.
+pub(crate) fn pass(group: &mut GroupRecord, partition: u32, (id, position): (RecordId, u64)) {
+    let own = partition_of(group, partition);
+    let skipped_count = position - own.passed_count - 1;
+    own.next = id.next();
+    own.passed_count = position;
+    group.lost_count += skipped_count;
+}
+
+/// The stream that takes what a group could not process: `<stream>.<group>.dlq`.
+fn dead_letter_name(stream: &StreamName, group: &GroupName) -> Result<StreamName, Rejection> {
+    let text = format!("{stream}.{group}.dlq");
+    let noun = "the name of the group's dead-letter stream";
+    check_bytes(noun, text.len(), NAME_BYTES_MAX)?;
+    Ok(StreamName::new(text).expect("two names joined by dots are a name unless it is too long"))
 }
 
 /// Has the group look at `due_ms` what has fallen due.

@@ -25,6 +25,6 @@ pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
 pub(crate) use advance::{Settled, Work, advance};
-pub(crate) use open::{load, store_payload};
+pub(crate) use open::{Opening, load, open, store_payload};
 pub(crate) use outcome::{is_reserved, name as outcome_name};
 pub(crate) use wake::{expire_signal, wake_step};

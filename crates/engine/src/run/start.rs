@@ -106,6 +106,13 @@ impl StartRun {
         if definition.input_schema.is_some() && self.input_checked_for != Some(resolved.number) {
             return Err(Rejection::InputVerdictStale.into());
         }
+        if let Some(key) = self
+            .idempotency_key
+            .as_ref()
+            .filter(|key| key.is_reserved())
+        {
+            return Err(Rejection::IdempotencyKeyReserved(key.clone()).into());
+        }
         let Some(run_id) = &self.run_id else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! Appending records (A30).
 
 use super::create::{admit, open};
-use super::{Numbered, announce, find, retention};
+use super::{Numbered, announce, find, retention, store};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
 use crate::ids::{Namespace, PartitionKey, StreamName};
@@ -11,7 +11,8 @@ use crate::limits::{
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::Reply;
 use crate::store::StoreError;
-use crate::tables::{RecordContent, Records, StreamRecord, StreamSettings, Streams, record_size};
+use crate::tables::{RecordContent, Records, StreamRecord, StreamSettings, record_size};
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,7 +43,9 @@ pub struct NewRecord {
 impl AppendRecords {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         self.check()?;
-        let mut target = match find(turn, namespace, &self.stream)? {
+        let found = find(turn, namespace, &self.stream)?;
+        let is_new = found.is_none();
+        let mut target = match found {
             Some(found) => found,
             None => {
                 admit(turn, namespace)?;
@@ -57,6 +60,9 @@ impl AppendRecords {
         }
         let first = before.following(turn.now_ms());
         finish(turn, target)?;
+        if is_new {
+            trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
+        }
         Ok(Reply::RecordsAppended { first })
     }
 
@@ -154,12 +160,18 @@ pub(crate) fn append(
     (namespace, name): (&Namespace, &StreamName),
     new: NewContent,
 ) -> Result<(), StoreError> {
-    let mut target = match find(turn, namespace, name)? {
+    let found = find(turn, namespace, name)?;
+    let is_new = found.is_none();
+    let mut target = match found {
         Some(found) => found,
         None => open(turn, (namespace, name), StreamSettings::default())?,
     };
     push(turn, &mut target, 0, new);
-    finish(turn, target)
+    finish(turn, target)?;
+    if is_new {
+        trigger::stream_appeared(turn, &(namespace.clone(), name.clone()))?;
+    }
+    Ok(())
 }
 
 /// Appends one record to a partition that the stream has; [`finish`] must follow.
@@ -186,8 +198,7 @@ fn push(turn: &mut Turn<'_, '_>, (number, stream): &mut Numbered, partition: u32
 fn finish(turn: &mut Turn<'_, '_>, (number, mut stream): Numbered) -> Result<(), StoreError> {
     retention::sweep(turn, number, &mut stream)?;
     announce(turn, &stream);
-    turn.put::<Streams>(&number, stream);
-    Ok(())
+    store(turn, number, stream)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamNames, StreamRecord, StreamSettings, Streams, Trim};
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,7 @@ impl CreateStream {
         let (number, stream) = open(turn, (namespace, &self.stream), self.settings)?;
         announce(turn, &stream);
         turn.put::<Streams>(&number, stream);
+        trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
         Ok(Reply::StreamCreated { is_new: true })
     }
 }

@@ -5,6 +5,7 @@ use crate::group;
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Reply;
 use crate::tables::StreamNames;
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ impl DeleteStream {
         turn.delete::<StreamNames>(&(namespace.clone(), self.stream.clone()));
         announce(turn, &stream);
         group::delete_all(turn, number)?;
+        trigger::stream_gone(turn, &(namespace.clone(), self.stream.clone()))?;
         (stream.groups_count, stream.holds_count) = (0, 0);
         stream.is_deleted = true;
         stream.trim.before = stream.last_id.next();

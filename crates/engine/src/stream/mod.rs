@@ -21,6 +21,7 @@ use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{StreamNames, StreamRecord, Streams};
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use std::sync::Arc;
 
@@ -76,6 +77,22 @@ fn find_number(
 ) -> Result<Option<StreamNumber>, StoreError> {
     let number = turn.get::<StreamNames>(&(namespace.clone(), name.clone()))?;
     Ok(number.map(|number| *number))
+}
+
+/// Stores a stream whose records came or went, and brings the triggers in step that wait for them.
+fn store(
+    turn: &mut Turn<'_, '_>,
+    number: StreamNumber,
+    stream: StreamRecord,
+) -> Result<(), StoreError> {
+    // Each trigger that fires holds retention: most streams have none.
+    let is_watched = stream.holds_count > 0;
+    let source = is_watched.then(|| (stream.namespace.clone(), stream.name.clone()));
+    turn.put::<Streams>(&number, stream);
+    match source {
+        Some(source) => trigger::stream_changed(turn, &source),
+        None => Ok(()),
+    }
 }
 
 /// Tells those who wait at the stream to look again.

@@ -4,7 +4,7 @@
 //! that a stream at its limit stays there, and more when its timer is due. Each partition's front is
 //! known, so no scan walks what was removed before.
 
-use super::RecordId;
+use super::{RecordId, store};
 use crate::effect::Effect;
 use crate::group;
 use crate::ids::StreamNumber;
@@ -54,8 +54,7 @@ pub(super) fn sweep_and_store(
 ) -> Result<(), StoreError> {
     sweep(turn, number, &mut stream)?;
     if !stream.is_deleted || stream.records_count > 0 {
-        turn.put::<Streams>(&number, stream);
-        return Ok(());
+        return store(turn, number, stream);
     }
     if let Some(due_ms) = stream.sweep_due_ms {
         turn.clear_timer(sweep_timer(number, due_ms));

@@ -1,9 +1,8 @@
 //! Trimming a stream by hand (A30).
 
-use super::{RecordId, require, retention};
+use super::{RecordId, require, retention, store};
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Reply;
-use crate::tables::Streams;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +38,7 @@ impl TrimStream {
             }
         }
         retention::sweep(turn, number, &mut stream)?;
-        turn.put::<Streams>(&number, stream);
+        store(turn, number, stream)?;
         Ok(Reply::Done)
     }
 }

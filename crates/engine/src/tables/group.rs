@@ -6,7 +6,7 @@
 use super::{Key, tables};
 use crate::definition::Consumption;
 use crate::group::TakeId;
-use crate::ids::{ConsumerName, GroupName, GroupNumber, StreamNumber};
+use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamNumber, WorkflowName};
 use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamRecord};
@@ -37,6 +37,8 @@ pub struct GroupRecord {
     pub name: GroupName,
     /// What it was created with.
     pub settings: GroupSettings,
+    /// The workflow whose trigger reads with it: then nobody else may (W41).
+    pub trigger: Option<(Namespace, WorkflowName)>,
     /// How far each partition of the stream is read.
     pub partitions: Vec<GroupPartition>,
     /// The partition from which the next take is filled, so that none is starved.

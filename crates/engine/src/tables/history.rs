@@ -6,6 +6,7 @@ use crate::entry::NodeId;
 use crate::ids::{
     ActionName, ActionRunNumber, OutcomeName, RunId, RunNumber, SignalId, SignalType, WorkerId,
 };
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -191,4 +192,11 @@ pub enum EventKind {
     },
     /// A bug in this run's turn was contained (design rule 10).
     RunQuarantined,
+    /// Records of the workflow's trigger began the run (W41).
+    TriggerStarted {
+        /// The partition of the stream.
+        partition: u32,
+        /// Their ids, in their order.
+        records: Vec<RecordId>,
+    },
 }

@@ -19,6 +19,7 @@ mod run;
 mod signal;
 mod stream;
 mod timer;
+mod trigger;
 mod worker;
 mod workflow;
 
@@ -54,6 +55,7 @@ pub use stream::{
     Streams, Trim,
 };
 pub use timer::{TimerKey, TimerKind, Timers};
+pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
     Process, ProcessKind, ProcessRecord, WorkerActivities, WorkerActivityRecord, WorkerKind,
     WorkerNumbers, WorkerRecord, WorkerState, Workers,

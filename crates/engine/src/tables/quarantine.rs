@@ -24,6 +24,8 @@ pub enum QuarantinedKind {
     Stream,
     /// A consumer group's timer.
     Group,
+    /// The trigger of a definition.
+    Trigger,
 }
 
 impl Key for QuarantinedKind {
@@ -34,6 +36,7 @@ impl Key for QuarantinedKind {
             Self::Worker => 3,
             Self::Stream => 10,
             Self::Group => 11,
+            Self::Trigger => 12,
         };
         byte.encode(out);
     }
@@ -45,6 +48,7 @@ impl Key for QuarantinedKind {
             3 => Some(Self::Worker),
             10 => Some(Self::Stream),
             11 => Some(Self::Group),
+            12 => Some(Self::Trigger),
             _ => None,
         }
     }

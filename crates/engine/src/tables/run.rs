@@ -6,6 +6,7 @@ use crate::ids::{
     ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber, WorkflowName,
 };
 use crate::json::Json;
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -128,6 +129,11 @@ pub enum TriggeredBy {
     Caller,
     /// A step of another run (W17).
     Parent,
+    /// Its workflow's trigger (W41).
+    Trigger {
+        /// The first of the records that it began with.
+        first: RecordId,
+    },
 }
 
 /// The run and activation that wait for a child.

@@ -5,6 +5,7 @@ use crate::definition::Definition;
 use crate::entry::NodeId;
 use crate::ids::{RunId, SignalId};
 use crate::json::quote;
+use crate::stream::RecordId;
 use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord};
 
 /// One line of a history.
@@ -49,6 +50,18 @@ impl Attributes {
         let mut quoted = String::new();
         quote(value, &mut quoted);
         self.raw(name, &quoted)
+    }
+
+    fn texts(self, name: &str, values: impl Iterator<Item = String>) -> Self {
+        let mut list = String::from("[");
+        for value in values {
+            if list.len() > 1 {
+                list.push(',');
+            }
+            quote(&value, &mut list);
+        }
+        list.push(']');
+        self.raw(name, &list)
     }
 
     fn optional(self, name: &str, value: Option<&str>) -> Self {
@@ -136,6 +149,7 @@ fn type_name(kind: &EventKind) -> &'static str {
         EventKind::WorkflowCancelled { .. } => "workflow_cancelled",
         EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
         EventKind::RunQuarantined => "run_quarantined",
+        EventKind::TriggerStarted { .. } => "trigger_started",
     }
 }
 
@@ -143,6 +157,7 @@ fn type_name(kind: &EventKind) -> &'static str {
 fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
         EventKind::WorkflowStarted { .. } | EventKind::RunQuarantined => String::new(),
+        EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::StepStarted
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
@@ -221,6 +236,10 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         EventKind::WorkflowCancelled { terminal, .. } => {
             none.text("terminal", &terminal_name(definition, *terminal))
         }
+        EventKind::TriggerStarted { partition, records } => none
+            .text("stream", &stream_name(definition))
+            .number("partition", u64::from(*partition))
+            .texts("record_ids", records.iter().map(RecordId::to_string)),
         EventKind::StepStarted
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }
@@ -232,4 +251,10 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined => none,
     }
+}
+
+/// The stream of the definition's trigger.
+fn stream_name(definition: &Definition) -> String {
+    let trigger = definition.trigger.as_ref();
+    trigger.map_or_else(String::new, |trigger| trigger.stream.to_string())
 }

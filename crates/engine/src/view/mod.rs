@@ -12,6 +12,8 @@ mod obligation;
 mod page;
 mod run;
 mod stream;
+mod trigger;
+mod trigger_firing;
 mod worker;
 mod workflow;
 
@@ -31,6 +33,8 @@ pub use obligation::{
 pub use page::Page;
 pub use run::{CurrentStep, RunFilter, RunRow, RunView, StepView, WaitingFor, find_run, run, runs};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
+pub use trigger::{DueTriggers, TriggerState, TriggerView, due_triggers, trigger, trigger_firings};
+pub use trigger_firing::{InputJudge, TriggerFiring};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 

@@ -36,7 +36,7 @@ pub struct RunView {
     pub search_attributes: BTreeMap<AttributeName, AttributeValue>,
     /// The run whose child it is.
     pub parent: Option<RunId>,
-    /// The caller's key.
+    /// The caller's key, or the one that is derived for a triggered run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
     /// The sequence number of its last event.
     pub events_count: u64,
@@ -57,7 +57,7 @@ pub struct RunRow {
     pub status: RunStatus,
     /// `flo.Completed` and so on, or the custom terminal's name (W10a).
     pub terminal: Option<String>,
-    /// `api` or `child`.
+    /// `api`, `child` or `trigger`.
     pub triggered_by: &'static str,
     /// In milliseconds.
     pub started_at_ms: u64,
@@ -170,7 +170,7 @@ pub fn run(
         steps: steps(reader, &run, definition)?,
         search_attributes: attributes(&run, definition),
         parent,
-        idempotency_key: run.idempotency_key.clone(),
+        idempotency_key: shown_key(&run, definition),
         events_count: run.history.events_count,
     }))
 }
@@ -203,6 +203,22 @@ pub fn runs(
     })
 }
 
+/// The caller's key, or the one that stands for what started the run (W20).
+fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
+    match (&run.triggered_by, &definition.trigger) {
+        (TriggeredBy::Trigger { first }, Some(trigger)) => {
+            let namespace = trigger.namespace.as_ref().unwrap_or(&run.namespace);
+            Some(IdempotencyKey::of_record(
+                (namespace, &trigger.stream),
+                *first,
+            ))
+        }
+        (TriggeredBy::Trigger { .. } | TriggeredBy::Caller | TriggeredBy::Parent, _) => {
+            run.idempotency_key.clone()
+        }
+    }
+}
+
 fn definition_of(reader: &dyn Reader, run: &RunRecord) -> Result<DefinitionRecord, StoreError> {
     let missing = || StoreError(format!("expected the definition of run {}", run.id).into());
     read::<Definitions>(reader, &run.definition)?.ok_or_else(missing)
@@ -222,6 +238,7 @@ fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
         triggered_by: match run.triggered_by {
             TriggeredBy::Caller => "api",
             TriggeredBy::Parent => "child",
+            TriggeredBy::Trigger { .. } => "trigger",
         },
         started_at_ms: run.started_at_ms,
         completed_at_ms: run.completed_at_ms,

@@ -3,12 +3,14 @@
 use crate::codec;
 use crate::definition::Definition;
 use crate::ids::Namespace;
+use crate::limits::READ_RECORDS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions, WorkflowRecord, Workflows,
 };
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -70,13 +72,17 @@ impl CreateDefinition {
         let unsupported = [
             ("plans", !definition.plans.is_empty()),
             ("schedules", definition.schedule.is_some()),
-            ("triggers", definition.trigger.is_some()),
         ];
-        match unsupported.into_iter().find(|(_, is_used)| *is_used) {
-            Some((feature, _)) => Err(Rejection::FeatureUnsupported {
+        if let Some((feature, _)) = unsupported.into_iter().find(|(_, is_used)| *is_used) {
+            return Err(Rejection::FeatureUnsupported {
                 feature: feature.to_owned(),
-            }),
-            None => Ok(()),
+            });
+        }
+        match &definition.trigger {
+            Some(trigger) if trigger.batch_size as usize > READ_RECORDS_MAX => {
+                Err(Rejection::too_many("records in a batch", READ_RECORDS_MAX))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -144,6 +150,6 @@ impl CreateDefinition {
                 latest: number,
             },
         );
-        Ok(())
+        trigger::make_live(turn, &key, number)
     }
 }

@@ -4,10 +4,11 @@ use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{WorkflowRecord, Workflows};
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
-/// Enables or disables a workflow; open runs go on. Saying it twice changes nothing.
+/// Enables or disables a workflow, its trigger included; open runs go on. Saying it twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetWorkflowEnabled {
     /// The workflow.
@@ -29,6 +30,7 @@ impl SetWorkflowEnabled {
             };
             turn.put::<Workflows>(&key, record);
         }
+        trigger::set_enabled(turn, &key, self.is_enabled)?;
         Ok(Reply::Done)
     }
 }

@@ -114,5 +114,6 @@ fn position_of(body: &Body) -> usize {
         Body::NackRecords(_) => 36,
         Body::TouchRecords(_) => 37,
         Body::DeleteGroup(_) => 38,
+        Body::FireTrigger(_) => 39,
     }
 }

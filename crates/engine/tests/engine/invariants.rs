@@ -4,6 +4,7 @@ mod groups;
 mod keys;
 mod namespaces;
 mod streams;
+mod triggers;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -43,6 +44,7 @@ pub(crate) fn check(store: &MemoryStore) {
     namespaces::check(store);
     streams::check(store);
     groups::check(store);
+    triggers::check(store);
 }
 
 struct State<'a> {

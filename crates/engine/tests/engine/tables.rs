@@ -1,6 +1,7 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
 mod data;
+mod trigger;
 
 use crate::samples;
 use flotilla_engine::definition::{
@@ -39,7 +40,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=26).chain(35..=45).collect(),
+        (1..=26).chain(35..=45).chain(58..=60).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -109,6 +110,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(action_rows());
     rows.extend(worker_rows());
     rows.extend(data::rows());
+    rows.extend(trigger::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
@@ -424,6 +426,10 @@ fn end_events() -> Vec<EventKind> {
         },
         EventKind::WorkflowTimedOut { terminal },
         EventKind::RunQuarantined,
+        EventKind::TriggerStarted {
+            partition: 1,
+            records: vec![samples::record_id()],
+        },
     ]
 }
 

@@ -84,6 +84,10 @@ fn replies() -> Vec<Reply> {
         Reply::RecordsTaken { count: 3 },
         Reply::RecordsSettled { count: 3 },
         Reply::Deleted { is_found: true },
+        Reply::TriggerFired {
+            runs_count: 2,
+            refused_count: 1,
+        },
     ]
 }
 
@@ -180,6 +184,11 @@ fn rejections_of_data() -> Vec<Rejection> {
         Rejection::GroupExists(samples::group()),
         Rejection::ConsumerNotFound(samples::consumer()),
         Rejection::DeliveryGone,
+        Rejection::GroupTaken(samples::group()),
+        Rejection::GroupOfTrigger(samples::group()),
+        Rejection::TriggerMoved(samples::workflow()),
+        Rejection::BatchNotDue,
+        Rejection::IdempotencyKeyReserved(samples::key()),
     ]
 }
 

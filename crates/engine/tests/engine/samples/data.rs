@@ -4,12 +4,12 @@ use super::labels;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{ConsumerName, GroupName, KvKey, PartitionKey, StreamName};
-use flotilla_engine::tables::{GroupSettings, Retention, StreamSettings};
+use flotilla_engine::tables::{DefinitionNumber, GroupSettings, Retention, StreamSettings};
 use flotilla_engine::{
-    AckRecords, AppendRecords, Body, CreateGroup, CreateNamespace, CreateStream, DeleteGroup,
-    DeleteKey, DeleteNamespace, DeleteStream, GroupRef, JoinGroup, LeaveGroup, NackRecords,
-    NewGroup, NewRecord, RecordId, SetCondition, SetKey, StreamPosition, SweepKeys, TakeId,
-    TakeRecords, TouchRecords, TrimStream, TrimTo,
+    AckRecords, AppendRecords, BatchedRecord, Body, CreateGroup, CreateNamespace, CreateStream,
+    DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, JoinGroup,
+    LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, SetCondition, SetKey, StreamPosition,
+    SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -18,6 +18,7 @@ pub(super) fn bodies() -> Vec<Body> {
     let mut bodies = on_keys();
     bodies.extend(on_streams());
     bodies.extend(on_groups());
+    bodies.push(fire_trigger());
     bodies
 }
 
@@ -160,4 +161,27 @@ fn on_groups() -> Vec<Body> {
         }),
         Body::DeleteGroup(DeleteGroup { group: group() }),
     ]
+}
+
+fn fire_trigger() -> Body {
+    let record = |is_json| BatchedRecord {
+        id: record_id(),
+        is_json,
+    };
+    Body::FireTrigger(FireTrigger {
+        workflow: super::workflow(),
+        definition: DefinitionNumber(4),
+        partition: 1,
+        cursor: record_id(),
+        batches: vec![
+            TriggerBatch {
+                records: vec![record(true), record(false)],
+                refusal: None,
+            },
+            TriggerBatch {
+                records: vec![record(true)],
+                refusal: Some("/n is missing".to_owned()),
+            },
+        ],
+    })
 }

@@ -1,7 +1,7 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{define, group, kv, stream, world::World};
+use super::{define, group, kv, stream, trigger, world::World};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, IdempotencyKey, OutcomeName, RunId, SignalId, SignalType,
     WorkerId, WorkflowName, WorkflowVersion,
@@ -27,6 +27,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
     let bodies = match line.word().as_str() {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
+        "fire-trigger" => trigger::fire(world, &mut line).into_iter().collect(),
         verb => {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))

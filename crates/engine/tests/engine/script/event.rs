@@ -101,6 +101,11 @@ fn kind_in_words(
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. }
         | EventKind::RunQuarantined => end_in_words(definition, kind),
+        EventKind::TriggerStarted { partition, records } => {
+            let ids: Vec<String> = records.iter().map(ToString::to_string).collect();
+            let ids = ids.join(" ");
+            ("trigger_started", format!("partition {partition} {ids}"))
+        }
     }
 }
 

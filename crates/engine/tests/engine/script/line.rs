@@ -84,9 +84,13 @@ impl Line {
         })
     }
 
-    /// The next plain word as bytes; `LARGE` in it stands for 600,000 letters.
+    /// The next plain word as bytes; `LARGE` in it stands for 600,000 letters, `QUOTES` for as many
+    /// quotation marks.
     pub(crate) fn payload(&mut self) -> Bytes {
-        let word = self.word().replace("LARGE", &"x".repeat(600_000));
+        let word = self
+            .word()
+            .replace("LARGE", &"x".repeat(600_000))
+            .replace("QUOTES", &"\"".repeat(600_000));
         Bytes::from(word.as_str())
     }
 

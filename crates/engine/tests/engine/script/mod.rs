@@ -14,6 +14,7 @@ mod line;
 mod question;
 mod show;
 mod stream;
+mod trigger;
 mod world;
 
 pub(crate) use definition::define;

@@ -6,6 +6,7 @@ use super::kv;
 use super::line::Line;
 use super::show::{line, option, payload, state, step_name};
 use super::stream;
+use super::trigger;
 use super::world::World;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
@@ -35,7 +36,8 @@ pub(super) fn is_question(text: &str) -> bool {
         .iter()
         .chain(&kv::QUESTIONS)
         .chain(&stream::QUESTIONS)
-        .chain(&group::QUESTIONS);
+        .chain(&group::QUESTIONS)
+        .chain(&trigger::QUESTIONS);
     all.any(|question| verb == Some(question))
 }
 
@@ -78,6 +80,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         verb => stream::answer(world, verb, &mut line)
             .or_else(|| group::answer(world, verb, &mut line))
             .or_else(|| kv::answer(world, verb, &mut line))
+            .or_else(|| trigger::answer(world, verb, &mut line))
             .unwrap_or_else(|| panic!("expected a question, but found {verb}")),
     };
     line.end();

@@ -73,6 +73,10 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::GroupJoined { ack_timeout_ms } => format!("joined, ack within {ack_timeout_ms}"),
         Reply::RecordsTaken { count } => format!("taken {count}"),
         Reply::RecordsSettled { count } => format!("settled {count}"),
+        Reply::TriggerFired {
+            runs_count,
+            refused_count,
+        } => format!("fired {runs_count}, refused {refused_count}"),
         Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }

@@ -3,11 +3,14 @@
 use super::line::Line;
 use super::{command, question, show};
 use crate::invariants;
-use flotilla_engine::definition::StepIndex;
-use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
+use flotilla_engine::definition::{Definition, StepIndex};
+use flotilla_engine::ids::{
+    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
+};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    ActivationState, Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+    ActivationState, Cluster, Definitions, RunRecord, Runs, Table, TimerKey, Timers, Workflows,
+    encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -135,6 +138,11 @@ impl World {
             .map_or(0, |cluster| cluster.now_ms)
     }
 
+    /// The time of the next entry, in milliseconds.
+    pub(super) fn next_ms(&self) -> u64 {
+        self.stamp.now_ms
+    }
+
     /// Carries out a setting; false for any other line.
     fn set(&mut self, text: &str, out: &mut String) -> bool {
         let mut line = Line::parse(text);
@@ -145,6 +153,8 @@ impl World {
             "offer" => self.offers.push(offer(&mut line)),
             "reopen" => self.engine = self.cold_engine(),
             "damage" => self.damage(&line.word()),
+            "damage-steps" => self.damage_definition(&line.word(), |one| one.steps.clear()),
+            "damage-trigger" => self.damage_definition(&line.word(), |one| one.trigger = None),
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -259,6 +269,22 @@ impl World {
         self.is_damaged = true;
     }
 
+    /// Plants a bug: the latest revision lacks something that its validation saw.
+    fn damage_definition(&mut self, workflow: &str, damage: impl Fn(&mut Definition)) {
+        let name = WorkflowName::new(workflow).expect("a workflow name");
+        let key = (Namespace::default_namespace(), name);
+        let number = self.read::<Workflows>(&key).expect("the workflow").latest;
+        let mut record = self.read::<Definitions>(&number).expect("its latest");
+        damage(&mut record.definition);
+        let row = (
+            encode_key::<Definitions>(&number),
+            Some(encode_record::<Definitions>(&record)),
+        );
+        self.store.write(&Writes::from([row]));
+        self.engine = self.cold_engine();
+        self.is_damaged = true;
+    }
+
     fn cold_engine(&self) -> Engine {
         Engine::open(&self.store).expect("memory does not fail")
     }
@@ -266,8 +292,12 @@ impl World {
 
 /// Whether a line's meaning depends on what the lines above it have done.
 fn looks_back(line: &str) -> bool {
-    line.split(' ')
-        .any(|word| matches!(word, "repeat" | "every"))
+    line.split(' ').any(|word| {
+        matches!(
+            word,
+            "repeat" | "every" | "fire-trigger" | "damage-steps" | "damage-trigger"
+        )
+    })
 }
 
 /// Lines without comments; an indented line continues the one before.

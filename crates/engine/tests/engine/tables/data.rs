@@ -134,6 +134,7 @@ fn group_record() -> GroupRecord {
         stream: StreamNumber(3),
         name: samples::group().group,
         settings: samples::group_settings(),
+        trigger: Some((samples::namespace(), samples::workflow())),
         partitions: vec![partition, GroupPartition::default()],
         next_partition: 1,
         consumers_count: 1,
