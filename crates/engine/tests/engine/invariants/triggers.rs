@@ -2,16 +2,19 @@
 
 use super::{read, rows};
 use flotilla_engine::definition::Trigger;
-use flotilla_engine::ids::{GroupNumber, Namespace, RunNumber, WorkflowName};
+use flotilla_engine::ids::{
+    GroupName, GroupNumber, Namespace, RunNumber, StreamName, WorkflowName,
+};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    Cluster, Definitions, EventKind, GroupRecord, Groups, History, LiveTrigger, Quarantine,
-    QuarantinedKind, Records, RunRecord, Runs, StreamNames, StreamRecord, Streams, TriggerRecord,
-    TriggeredBy, Triggers, TriggersByStream, TriggersDue, Workflows,
+    Cluster, Definitions, EventKind, GroupNames, GroupRecord, Groups, History, LiveTrigger,
+    Quarantine, QuarantinedKind, Records, RunRecord, Runs, StreamNames, StreamRecord, Streams,
+    TriggerRecord, TriggeredBy, Triggers, TriggersByStream, TriggersDue, Workflows,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 type TriggerKey = (Namespace, WorkflowName);
+type Source = (Namespace, StreamName);
 
 pub(super) fn check(store: &MemoryStore) {
     let triggers = rows::<Triggers>(store, &());
@@ -74,7 +77,7 @@ pub(super) fn check(store: &MemoryStore) {
 fn check_group(
     store: &MemoryStore,
     (key, live, trigger): (&TriggerKey, &LiveTrigger, &Trigger),
-    (source, is_enabled): (&(Namespace, flotilla_engine::ids::StreamName), bool),
+    (source, is_enabled): (&Source, bool),
 ) -> Option<GroupRecord> {
     let stream = read::<StreamNames>(store, source);
     assert_eq!(live.group.is_some(), stream.is_some(), "{key:?}");
@@ -141,11 +144,16 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
             let count = counts.entry(key.clone()).or_default();
             count.0 += 1;
             count.1 += records.len() as u64;
+            let namespace = trigger.namespace.unwrap_or_else(|| run.namespace.clone());
+            let source = (namespace, trigger.stream);
+            // What came before a group was deleted and made anew may come again.
+            let began_ms = began_ms(store, (&source, &trigger.consumer_group));
+            if began_ms.is_none_or(|began_ms| run.started_at_ms <= began_ms) {
+                continue;
+            }
             for id in records {
-                let source = (trigger.namespace.clone(), trigger.stream.clone());
                 let record = (
-                    key.clone(),
-                    source,
+                    source.clone(),
                     trigger.consumer_group.clone(),
                     partition,
                     id,
@@ -162,4 +170,11 @@ fn check_runs(store: &MemoryStore, triggers: &[(TriggerKey, TriggerRecord)]) {
         assert!(found == counted || is_any_forgotten, "the runs of {key:?}");
     }
     assert!(counts.is_empty(), "runs of no trigger: {counts:?}");
+}
+
+/// When a group was created, in milliseconds.
+fn began_ms(store: &MemoryStore, (source, name): (&Source, &GroupName)) -> Option<u64> {
+    let stream = read::<StreamNames>(store, source)?;
+    let number = read::<GroupNames>(store, &(stream, name.clone()))?;
+    read::<Groups>(store, &number).map(|group| group.created_at_ms)
 }

@@ -1,9 +1,10 @@
 //! Moves on what callers keep: keys, streams, and the namespaces around them.
 //!
-//! Those on consumer groups are in [`super::groups`].
+//! Those on consumer groups and triggers are in [`super::groups`] and [`super::triggers`].
 
 use super::groups::{self, GroupIntent};
 use super::player::pick;
+use super::triggers::{self, TriggerIntent};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
 use flotilla_engine::store::MemoryStore;
@@ -50,6 +51,7 @@ pub(in crate::property) enum DataIntent {
         stream: u8,
     },
     Group(GroupIntent),
+    Trigger(TriggerIntent),
 }
 
 pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
@@ -57,6 +59,7 @@ pub(super) fn intents() -> impl Strategy<Value = DataIntent> {
         2 => on_keys(),
         3 => on_streams(),
         6 => groups::intents().prop_map(DataIntent::Group),
+        3 => triggers::intents().prop_map(DataIntent::Trigger),
     ]
 }
 
@@ -125,6 +128,7 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
             stream: stream_name(*stream),
         }),
         DataIntent::Group(intent) => groups::body(store, intent),
+        DataIntent::Trigger(intent) => triggers::body(store, intent),
     }
 }
 

@@ -4,6 +4,7 @@ mod data;
 mod groups;
 mod moves;
 mod player;
+mod triggers;
 
 use crate::invariants;
 use flotilla_engine::definition::StepIndex;
@@ -154,7 +155,7 @@ fn random_histories_reach_every_command_and_event() {
 const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
-    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords NackRecords TouchRecords DeleteGroup WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    BeginTerm SweepRequests SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
     PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
     ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
     ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled";

@@ -315,11 +315,12 @@ fn namespace(intent: &Intent) -> Namespace {
     }
 }
 
-fn create(text: &str, source: &str) -> Body {
+/// Makes a definition the latest revision of its workflow.
+pub(super) fn create(text: &str, source: &str) -> Body {
     Body::CreateDefinition(Box::new(CreateDefinition {
         definition: define(text),
         source: source.to_owned(),
-        make_latest: false,
+        make_latest: true,
     }))
 }
 
