@@ -175,3 +175,99 @@ fn of(batch: &[Candidate<'_>], refusal: Option<String>) -> TriggerBatch {
         refusal,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::Consumption;
+    use crate::ids::{GroupName, StreamName};
+
+    /// Refuses inputs that hold a text.
+    struct Refuses(&'static str);
+
+    impl InputJudge for Refuses {
+        fn is_json(&self, _: &[u8]) -> bool {
+            false
+        }
+
+        fn refusal(&self, input: &Json) -> Option<String> {
+            input.as_str().contains(self.0).then(|| "no".to_owned())
+        }
+    }
+
+    fn firing(batch_size: u32, payloads: &[&str]) -> TriggerFiring {
+        let id = |seq| RecordId { ms: 100, seq };
+        let payloads = payloads.iter().map(|text| Bytes::from(*text));
+        TriggerFiring {
+            namespace: Namespace::default_namespace(),
+            workflow: WorkflowName::new("order").expect("a name"),
+            definition: DefinitionNumber(1),
+            schema: None,
+            trigger: Trigger {
+                stream: StreamName::new("orders").expect("a name"),
+                namespace: None,
+                consumer_group: GroupName::new("work").expect("a name"),
+                consumption: Consumption::Shared,
+                batch_size,
+                batch_timeout_ms: 50,
+            },
+            partition: 0,
+            cursor: RecordId::START,
+            records: (0..).map(id).zip(payloads).collect(),
+            has_more: false,
+            now_ms: 149,
+        }
+    }
+
+    /// The sizes of the batches, with a mark at those that are refused.
+    fn sizes(firing: &TriggerFiring, refused: &'static str) -> Vec<String> {
+        let command = firing.command(&Refuses(refused));
+        let batches = command.map_or_else(Vec::new, |command| command.batches);
+        let size = |batch: &TriggerBatch| {
+            let mark = if batch.refusal.is_some() { "!" } else { "" };
+            format!("{}{mark}", batch.records.len())
+        };
+        batches.iter().map(size).collect()
+    }
+
+    #[test]
+    fn a_firing_starts_no_more_runs_than_a_turn_may() {
+        let firing = firing(1, &["x"; TRIGGER_RUNS_MAX + 8]);
+        assert_eq!(sizes(&firing, "none").len(), TRIGGER_RUNS_MAX);
+    }
+
+    #[test]
+    fn a_last_batch_that_may_grow_is_left_out() {
+        let mut firing = firing(2, &["a", "b", "c"]);
+        assert_eq!(sizes(&firing, "none"), ["2"]);
+        firing.now_ms = 150;
+        assert_eq!(sizes(&firing, "none"), ["2", "1"]);
+        firing.has_more = true;
+        assert_eq!(sizes(&firing, "none"), ["2"]);
+        firing.records.truncate(1);
+        assert_eq!(sizes(&firing, "none"), ["1"], "closed by what lies behind");
+        (firing.has_more, firing.now_ms) = (false, 149);
+        assert!(sizes(&firing, "none").is_empty());
+    }
+
+    #[test]
+    fn a_batch_ends_before_its_input_is_too_large() {
+        let half = "x".repeat(PAYLOAD_BYTES_MAX / 2 - 4);
+        let mut firing = firing(9, &[&half, &half, &half]);
+        firing.now_ms = 150;
+        assert_eq!(sizes(&firing, "none"), ["2", "1"]);
+        let inputs = firing.records[..2]
+            .iter()
+            .map(|(_, payload)| (&payload[..], false));
+        assert!(input(9, inputs).as_str().len() <= PAYLOAD_BYTES_MAX);
+    }
+
+    #[test]
+    fn records_that_are_refused_alone_are_taken_out_of_their_batch() {
+        let mut firing = firing(4, &["a", "bad", "c", "d"]);
+        assert_eq!(sizes(&firing, "bad"), ["1", "1!"], "the last two may grow");
+        firing.now_ms = 150;
+        assert_eq!(sizes(&firing, "bad"), ["1", "1!", "2"]);
+        assert_eq!(sizes(&firing, "c\",\"d"), ["4!"], "refused only together");
+    }
+}
