@@ -3,16 +3,24 @@
 use crate::action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 use crate::codec::{self, DecodeError};
 use crate::dead_letter::{PurgeDeadLetters, RequeueDeadLetters};
+use crate::group::{
+    AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, TakeRecords,
+    TouchRecords,
+};
 use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
+use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
+use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::plan::{InvalidateCache, ResetPlan};
 use crate::request::{RequestId, SweepRequests};
 use crate::retention::SweepRuns;
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, PlanSchedule};
+use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::tables::DefinitionNumber;
 use crate::task::{AcceptTask, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask};
 use crate::timer::FireTimer;
+use crate::trigger::FireTrigger;
 use crate::worker::{
     DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker,
 };
@@ -96,6 +104,42 @@ pub enum Body {
     RequeueDeadLetters(RequeueDeadLetters),
     /// Throws dead letters away (A6).
     PurgeDeadLetters(PurgeDeadLetters),
+    /// Writes a value (A40).
+    SetKey(SetKey),
+    /// Deletes a key (A40).
+    DeleteKey(DeleteKey),
+    /// Removes expired keys (A40).
+    SweepKeys(SweepKeys),
+    /// Creates a namespace (A41).
+    CreateNamespace(CreateNamespace),
+    /// Deletes an empty namespace (A41).
+    DeleteNamespace(DeleteNamespace),
+    /// Creates a stream (A30).
+    CreateStream(CreateStream),
+    /// Appends records to a stream (A30).
+    AppendRecords(AppendRecords),
+    /// Gives up a stream's oldest records (A30).
+    TrimStream(TrimStream),
+    /// Deletes a stream (A30).
+    DeleteStream(DeleteStream),
+    /// Creates a consumer group (A31).
+    CreateGroup(CreateGroup),
+    /// Joins a consumer to a group, and keeps it there (A31).
+    JoinGroup(JoinGroup),
+    /// Removes a consumer from a group (A31).
+    LeaveGroup(LeaveGroup),
+    /// Gives records to a consumer (A31).
+    TakeRecords(TakeRecords),
+    /// Settles records that are processed (A31).
+    AckRecords(AckRecords),
+    /// Gives records back (A31).
+    NackRecords(NackRecords),
+    /// Keeps records longer (A31).
+    TouchRecords(TouchRecords),
+    /// Deletes a consumer group (A31).
+    DeleteGroup(DeleteGroup),
+    /// Starts runs for records of a trigger's stream (W41).
+    FireTrigger(FireTrigger),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -122,6 +166,8 @@ pub enum Subject {
     Worker(WorkerId),
     /// The schedule of a definition.
     Schedule(DefinitionNumber),
+    /// The trigger of a definition.
+    Trigger(DefinitionNumber),
     /// Nothing that could be set aside.
     Nothing,
 }
@@ -161,7 +207,12 @@ impl Body {
             | Self::StartRun(_)
             | Self::RegisterAction(_)
             | Self::InvokeAction(_)
-            | Self::RequeueDeadLetters(_) => Admission::Intake,
+            | Self::RequeueDeadLetters(_)
+            | Self::SetKey(_)
+            | Self::CreateNamespace(_)
+            | Self::CreateStream(_)
+            | Self::AppendRecords(_)
+            | Self::CreateGroup(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -187,7 +238,20 @@ impl Body {
             | Self::PlanSchedule(_)
             | Self::FireSchedule(_)
             | Self::SweepRuns(_)
-            | Self::PurgeDeadLetters(_) => Admission::Progress,
+            | Self::PurgeDeadLetters(_)
+            | Self::DeleteKey(_)
+            | Self::SweepKeys(_)
+            | Self::DeleteNamespace(_)
+            | Self::TrimStream(_)
+            | Self::DeleteStream(_)
+            | Self::JoinGroup(_)
+            | Self::LeaveGroup(_)
+            | Self::TakeRecords(_)
+            | Self::AckRecords(_)
+            | Self::NackRecords(_)
+            | Self::TouchRecords(_)
+            | Self::DeleteGroup(_)
+            | Self::FireTrigger(_) => Admission::Progress,
         }
     }
 
@@ -223,6 +287,7 @@ impl Body {
             Self::ReleaseWorker(release) => Subject::Worker(release.worker_id.clone()),
             Self::PlanSchedule(plan) => Subject::Schedule(plan.definition),
             Self::FireSchedule(fire) => Subject::Schedule(fire.definition),
+            Self::FireTrigger(fire) => Subject::Trigger(fire.definition),
             Self::CreateDefinition(_)
             | Self::SetWorkflowEnabled(_)
             | Self::StartRun(_)
@@ -240,7 +305,24 @@ impl Body {
             | Self::RequeueDeadLetters(_)
             | Self::PurgeDeadLetters(_)
             | Self::InvalidateCache(_)
-            | Self::ResetPlan(_) => Subject::Nothing,
+            | Self::ResetPlan(_)
+            | Self::SetKey(_)
+            | Self::DeleteKey(_)
+            | Self::SweepKeys(_)
+            | Self::CreateNamespace(_)
+            | Self::DeleteNamespace(_)
+            | Self::CreateStream(_)
+            | Self::AppendRecords(_)
+            | Self::TrimStream(_)
+            | Self::DeleteStream(_)
+            | Self::CreateGroup(_)
+            | Self::JoinGroup(_)
+            | Self::LeaveGroup(_)
+            | Self::TakeRecords(_)
+            | Self::AckRecords(_)
+            | Self::NackRecords(_)
+            | Self::TouchRecords(_)
+            | Self::DeleteGroup(_) => Subject::Nothing,
         }
     }
 }

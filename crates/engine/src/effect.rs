@@ -1,6 +1,9 @@
 //! Work for the outside: hints that may be lost (design rule 6).
 
-use crate::ids::{ActionName, ActionRunNumber, Namespace, RunId, RunNumber, StepName, WorkerId};
+use crate::ids::{
+    ActionName, ActionRunNumber, GroupName, Namespace, RunId, RunNumber, StepName, StreamName,
+    WorkerId,
+};
 use crate::tables::PayloadRef;
 use crate::task::TaskToken;
 use serde::{Deserialize, Serialize};
@@ -74,6 +77,31 @@ pub enum Effect {
     ActionRunEnded {
         /// The action run.
         action_run: ActionRunNumber,
+    },
+    /// A stream was created, grew or was deleted: tell those who wait there.
+    StreamChanged {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
+    },
+    /// Records may go out to a group's consumers that could not before: tell those who wait for them.
+    RecordsReady {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
+        /// The group.
+        group: GroupName,
+    },
+    /// A stream's hard limit removed records that a trigger still wanted (A32).
+    RecordsLost {
+        /// Where.
+        namespace: Namespace,
+        /// The stream.
+        stream: StreamName,
+        /// How many.
+        count: u64,
     },
 }
 

@@ -10,7 +10,7 @@ use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
 use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
-use crate::{history, quarantine, request, run};
+use crate::{history, namespace, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,6 +109,7 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
     }
     request::admit(&mut turn, command)?;
     let reply = dispatch(&mut turn, command)?;
+    namespace::follow(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
     history::write(&mut turn)?;
     run::update_indexes(&mut turn)?;
@@ -150,5 +151,23 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::SweepRuns(sweep) => sweep.apply(turn),
         Body::RequeueDeadLetters(requeue) => requeue.apply(turn, namespace),
         Body::PurgeDeadLetters(purge) => purge.apply(turn, namespace),
+        Body::SetKey(set) => set.apply(turn, namespace),
+        Body::DeleteKey(delete) => delete.apply(turn, namespace),
+        Body::SweepKeys(sweep) => sweep.apply(turn),
+        Body::CreateNamespace(create) => create.apply(turn, namespace),
+        Body::DeleteNamespace(delete) => delete.apply(turn, namespace),
+        Body::CreateStream(create) => create.apply(turn, namespace),
+        Body::AppendRecords(append) => append.apply(turn, namespace),
+        Body::TrimStream(trim) => trim.apply(turn, namespace),
+        Body::DeleteStream(delete) => delete.apply(turn, namespace),
+        Body::CreateGroup(create) => create.apply(turn, namespace),
+        Body::JoinGroup(join) => join.apply(turn, namespace),
+        Body::LeaveGroup(leave) => leave.apply(turn, namespace),
+        Body::TakeRecords(take) => take.apply(turn, namespace),
+        Body::AckRecords(ack) => ack.apply(turn, namespace),
+        Body::NackRecords(nack) => nack.apply(turn, namespace),
+        Body::TouchRecords(touch) => touch.apply(turn, namespace),
+        Body::DeleteGroup(delete) => delete.apply(turn, namespace),
+        Body::FireTrigger(fire) => fire.apply(turn, namespace),
     }
 }

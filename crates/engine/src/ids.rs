@@ -3,6 +3,7 @@
 //! Names are checked where text enters (the `new` constructors); decoding trusts what was checked.
 
 use crate::limits;
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -140,8 +141,14 @@ names! {
     EventName = "an event name", TEXT_RULE, is_text;
     /// A stream's name (A30).
     StreamName = "a stream name", DOTTED_RULE, |text| is_name(text, true);
-    /// A consumer group's name (A31).
-    GroupName = "a consumer group name", TEXT_RULE, is_text;
+    /// A consumer group's name (A31); a part of its dead-letter stream's name.
+    GroupName = "a consumer group name", DOTTED_RULE, |text| is_name(text, true);
+    /// A consumer's name within its group (A31): by default its worker's id.
+    ConsumerName = "a consumer name", TEXT_RULE, is_text;
+    /// The key that keeps records of a stream in one partition (A30).
+    PartitionKey = "a partition key", TEXT_RULE, is_text;
+    /// A key of the key-value store (A40).
+    KvKey = "a key", TEXT_RULE, is_text;
     /// A worker's id (A20).
     WorkerId = "a worker id", TEXT_RULE, is_text;
     /// A caller's idempotency key (W20).
@@ -176,6 +183,10 @@ numbers! {
     WorkerNumber;
     /// The number of a plan that has been executed.
     PlanNumber;
+    /// A stream's number.
+    StreamNumber;
+    /// A consumer group's number.
+    GroupNumber;
 }
 
 const RUN_ID_PREFIX: &str = "wfrun-";
@@ -209,6 +220,14 @@ impl IdempotencyKey {
     #[must_use]
     pub fn of_firing(firing_ms: u64) -> Self {
         Self(format!("{DERIVED_KEY_PREFIX}schedule:{firing_ms}"))
+    }
+
+    /// The key that is shown for the run of a trigger, by the first of its records (W20).
+    #[must_use]
+    pub fn of_record((namespace, stream): (&Namespace, &StreamName), first: RecordId) -> Self {
+        Self(format!(
+            "{DERIVED_KEY_PREFIX}trigger:{namespace}/{stream}:{first}"
+        ))
     }
 
     /// Whether the key is of a form that callers cannot use (W20).

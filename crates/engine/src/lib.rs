@@ -4,6 +4,7 @@
 //! every build (design rule 1): no clock, randomness, I/O, hash-ordered iteration or float.
 #![deny(clippy::float_arithmetic)]
 
+pub mod bytes;
 pub mod codec;
 pub mod definition;
 pub mod ids;
@@ -21,9 +22,12 @@ mod decimal;
 mod effect;
 mod engine;
 mod entry;
+mod group;
 mod heads;
 mod history;
+mod kv;
 mod leadership;
+mod namespace;
 mod overlay;
 mod plan;
 mod quarantine;
@@ -33,8 +37,10 @@ mod request;
 mod retention;
 mod run;
 mod schedule;
+mod stream;
 mod task;
 mod timer;
+mod trigger;
 mod turn;
 mod worker;
 mod workflow;
@@ -45,7 +51,13 @@ pub use dead_letter::{LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};
+pub use group::{
+    AckRecords, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords, NewGroup,
+    TakeId, TakeRecords, TouchRecords,
+};
+pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
+pub use namespace::{CreateNamespace, DeleteNamespace};
 pub use plan::{InvalidateCache, ResetPlan};
 pub use rejection::{Rejection, RejectionKind};
 pub use reply::Reply;
@@ -53,10 +65,15 @@ pub use request::{RequestId, SweepRequests};
 pub use retention::SweepRuns;
 pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
 pub use schedule::{FireSchedule, PlanSchedule};
+pub use stream::{
+    AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
+    StreamPosition, TrimStream, TrimTo, partition_of,
+};
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
     TaskToken, TokenInvalid, TouchTask,
 };
 pub use timer::FireTimer;
+pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, SetWorkflowEnabled};

@@ -129,6 +129,60 @@ pub const STARTS_PER_SECOND: u64 = 3_500;
 /// Rows that one sweep deletes at most.
 pub const SWEEP_ROWS_MAX: usize = 1_000;
 
+/// Namespaces in a cluster (A41).
+pub const NAMESPACES_MAX: usize = 1_024;
+/// A value of the key-value store (A40). In bytes.
+pub const KV_VALUE_BYTES_MAX: usize = 64 << 10;
+
+/// Keys in one page of a scan: as many as fit with the largest values.
+pub const KV_PAGE_KEYS_MAX: usize = (3 << 20) / KV_VALUE_BYTES_MAX;
+/// Streams in a namespace (A30).
+pub const STREAMS_MAX: usize = 10_000;
+/// Partitions of a stream (A30).
+pub const PARTITIONS_MAX: u32 = 64;
+/// The hard byte limit of a stream when none is given (A32).
+pub const STREAM_BYTES_DEFAULT: u64 = 1 << 30;
+/// What a record counts beside its content: about what its row takes. In bytes.
+pub const RECORD_BYTES_OVERHEAD: u64 = 32;
+/// Records in one append (A30).
+pub const APPEND_RECORDS_MAX: usize = 1_000;
+/// The records of one append. In bytes.
+pub const APPEND_BYTES_MAX: usize = 3 << 20;
+/// Headers of a record (A30).
+pub const HEADERS_MAX: usize = 64;
+/// A header of a record, name and value. In bytes.
+pub const HEADER_BYTES_MAX: usize = 4_096;
+/// Records of one read when no number is given (A30).
+pub const READ_RECORDS_DEFAULT: usize = 10;
+/// Records of one read or of one delivery (A30).
+pub const READ_RECORDS_MAX: usize = 1_000;
+/// The records of one read or of one delivery, unless one alone is larger. In bytes.
+pub const READ_BYTES_MAX: u64 = 3 << 20;
+/// What one sweep of a stream removes at most. In bytes.
+pub const SWEEP_BYTES_MAX: u64 = 16 << 20;
+
+/// Consumer groups of a stream (A31).
+pub const GROUPS_MAX: u32 = 256;
+/// Consumers of a group (A31).
+pub const CONSUMERS_MAX: u32 = 256;
+/// Records that a group has in flight or waiting to be delivered again; past it no new one goes out.
+pub const PENDING_MAX: u32 = 10_000;
+/// How long a consumer has a record, when a group is created without saying (A31). In milliseconds.
+pub const ACK_TIMEOUT_MS_DEFAULT: u64 = 30_000;
+/// Deliveries of a record, when a group is created without saying (A31).
+pub const DELIVERIES_DEFAULT: u32 = 10;
+/// Records of one batch of a trigger (W41).
+pub const TRIGGER_BATCH_MAX: u32 = 1_000;
+/// Runs that one firing of a trigger starts at most (W41): each advances within the firing's turn.
+pub const TRIGGER_RUNS_MAX: usize = 32;
+/// How often a sweep looks again at old records that a trigger still wants. In milliseconds.
+pub const RETENTION_HELD_MS: u64 = 60_000;
+
+const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
+const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);
+const _: () = assert!(PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
+const _: () = assert!(TRIGGER_BATCH_MAX as usize <= READ_RECORDS_MAX);
+const _: () = assert!(HEADERS_MAX * HEADER_BYTES_MAX + PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);

@@ -78,6 +78,10 @@ impl Overlay {
         self.rows.insert(key, cell);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Puts the later writes of `other` on top.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.rows.extend(other.rows);

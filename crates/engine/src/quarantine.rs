@@ -10,11 +10,11 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRuns, Cluster, Event, EventKind, Quarantine, QuarantineRecord,
-    Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+    ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, Event, EventKind, Quarantine,
+    QuarantineRecord, Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{EntryState, Turn};
-use crate::{history, ids, schedule};
+use crate::{history, ids, schedule, trigger};
 use std::any::Any;
 
 /// What is left to say after a panic was contained.
@@ -42,12 +42,19 @@ pub(crate) fn contain(
     let culprit = locate(&mut turn, command, suspect.unwrap_or_else(|| named.clone()))?;
     // The run of a firing is gone with the turn, and the firing would be tried for ever.
     let culprit = match (culprit, &named) {
-        (None, Subject::Schedule(definition)) => {
-            schedule::set_aside(&mut turn, *definition)?;
-            Some((QuarantinedKind::Schedule, definition.0))
-        }
+        (None, Subject::Schedule(definition)) => Some((QuarantinedKind::Schedule, definition.0)),
+        (None, Subject::Trigger(definition)) => Some((QuarantinedKind::Trigger, definition.0)),
         (culprit, _) => culprit,
     };
+    match culprit {
+        Some((QuarantinedKind::Schedule, number)) => {
+            schedule::set_aside(&mut turn, DefinitionNumber(number))?;
+        }
+        Some((QuarantinedKind::Trigger, number)) => {
+            trigger::set_aside(&mut turn, DefinitionNumber(number))?;
+        }
+        Some(_) | None => {}
+    }
     if let Subject::Timer(timer) = named {
         // Somebody else's bug is no reason to lose the timer: it fires again.
         if culprit.is_none() || culprit == of_timer(&mut turn, timer)? {
@@ -94,7 +101,9 @@ fn locate(
         Subject::RunNumber(number) => existing_run(turn, Some(number)),
         Subject::ActionRun(number) => of_action_run(turn, number),
         Subject::Timer(timer) => of_timer(turn, timer),
-        Subject::Worker(_) | Subject::Schedule(_) | Subject::Nothing => Ok(None),
+        Subject::Schedule(definition) => Ok(Some((QuarantinedKind::Schedule, definition.0))),
+        Subject::Trigger(definition) => Ok(Some((QuarantinedKind::Trigger, definition.0))),
+        Subject::Worker(_) | Subject::Nothing => Ok(None),
     }
 }
 
@@ -131,6 +140,8 @@ fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantin
         }
         TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
         TimerKind::CacheExpiry => Ok(None),
+        TimerKind::StreamSweep => Ok(Some((QuarantinedKind::Stream, timer.subject))),
+        TimerKind::GroupDue => Ok(Some((QuarantinedKind::Group, timer.subject))),
     }
 }
 

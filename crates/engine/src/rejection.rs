@@ -1,8 +1,9 @@
 //! Why a command was refused; the state is unchanged.
 
+use crate::group::GroupRef;
 use crate::ids::{
-    ActionName, ActionRunNumber, ExecutorName, IdempotencyKey, Namespace, PlanName, RunId,
-    WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, ConsumerName, ExecutorName, IdempotencyKey, KvKey, Namespace,
+    PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,12 +33,6 @@ pub enum Rejection {
         expected: Namespace,
         /// What it says.
         found: Namespace,
-    },
-    /// The definition uses what this version does not run yet.
-    #[error("expected a definition without {feature}, but this version does not run {feature} yet")]
-    FeatureUnsupported {
-        /// `plans`, `schedules` or `triggers`.
-        feature: String,
     },
     /// `idempotency: required` and no key (W20).
     #[error("expected an idempotency key, but the start of workflow \"{0}\" has none")]
@@ -184,6 +179,99 @@ pub enum Rejection {
         "expected room to remember the request's id, but the cluster has accepted as many in the last minutes as it may"
     )]
     RequestsTooMany,
+    /// The key is there and should not be (A40).
+    #[error("expected no key \"{key}\", but there is one of version {version}")]
+    KeyExists {
+        /// The key.
+        key: KvKey,
+        /// Its version.
+        version: u64,
+    },
+    /// The key has another version (A40).
+    #[error("expected key \"{key}\" to have version {expected}, but {}", version_in_words(.found))]
+    KeyVersionMismatch {
+        /// The key.
+        key: KvKey,
+        /// The version that the caller had read.
+        expected: u64,
+        /// The version that it has; `None` when it is absent.
+        found: Option<u64>,
+    },
+    /// There are as many of something as there may be (design rule 13).
+    #[error("expected at most {count_max} {noun}, but there would be more")]
+    TooMany {
+        /// What there are too many of, in the plural.
+        noun: String,
+        /// The bound.
+        count_max: u64,
+    },
+    /// The namespace is not empty (A41).
+    #[error("expected namespace \"{namespace}\" to be empty, but these are left: {left}")]
+    NamespaceNotEmpty {
+        /// The namespace.
+        namespace: Namespace,
+        /// Kinds of things, in the plural.
+        left: String,
+    },
+    /// The default namespace was to be deleted (A41).
+    #[error("expected a namespace that may be deleted, but \"default\" always stays")]
+    NamespaceIsDefault,
+    /// No such stream.
+    #[error("expected a stream named \"{0}\", but there is none")]
+    StreamNotFound(StreamName),
+    /// The stream is there with other settings (A30).
+    #[error("expected no stream \"{0}\", but there is one with other settings")]
+    StreamExists(StreamName),
+    /// The stream has no such partition (A30).
+    #[error(
+        "expected a partition below {partitions} of stream \"{stream}\", but it is {partition}"
+    )]
+    PartitionNotFound {
+        /// The stream.
+        stream: StreamName,
+        /// The partition.
+        partition: u32,
+        /// How many the stream has.
+        partitions: u32,
+    },
+    /// The call names no record.
+    #[error("expected at least one record, but there is none")]
+    RecordsMissing,
+    /// No such group of the stream (A31).
+    #[error("expected a group \"{}\" of stream \"{}\", but there is none", .0.group, .0.stream)]
+    GroupNotFound(GroupRef),
+    /// The group is there with other settings (A31).
+    #[error(
+        "expected no group \"{}\" of stream \"{}\", but there is one with other settings",
+        .0.group, .0.stream
+    )]
+    GroupExists(GroupRef),
+    /// The consumer has not joined the group, or was silent for too long: it must join again (A31).
+    #[error("expected a consumer \"{0}\" of the group, but it has not joined")]
+    ConsumerNotFound(ConsumerName),
+    /// None of the records is in flight in this take any more (A31).
+    #[error("expected the records to be in flight, but their time is over or they are settled")]
+    DeliveryGone,
+    /// Others read with the group that a trigger names (W41).
+    #[error(
+        "expected the group \"{}\" of stream \"{}\" to be free for the trigger, but others read with it",
+        .0.group, .0.stream
+    )]
+    GroupTaken(GroupRef),
+    /// The group is a trigger's own (W41).
+    #[error(
+        "expected a group that no trigger reads with, but \"{}\" of stream \"{}\" is a workflow's",
+        .0.group, .0.stream
+    )]
+    GroupOfTrigger(GroupRef),
+    /// The trigger stands elsewhere, finds other records, or stands still (W41).
+    #[error(
+        "expected the trigger of workflow \"{0}\" to stand before these records, but it has moved on or stands still"
+    )]
+    TriggerMoved(WorkflowName),
+    /// A batch that is not whole may still grow (W41).
+    #[error("expected the last batch to be whole or to have waited for its time, but it may grow")]
+    BatchNotDue,
 }
 
 /// What kind of refusal it is: interfaces map it to their status codes.
@@ -204,6 +292,11 @@ pub enum RejectionKind {
 }
 
 impl Rejection {
+    pub(crate) fn too_many(noun: &str, count_max: usize) -> Self {
+        let (noun, count_max) = (noun.to_owned(), count_max as u64);
+        Self::TooMany { noun, count_max }
+    }
+
     /// The stable reason code, in snake case.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -212,7 +305,6 @@ impl Rejection {
             Self::VersionNotFound { .. } => "version_not_found",
             Self::WorkflowDisabled(_) => "workflow_disabled",
             Self::NamespaceMismatch { .. } => "namespace_mismatch",
-            Self::FeatureUnsupported { .. } => "feature_unsupported",
             Self::IdempotencyKeyMissing(_) => "idempotency_key_missing",
             Self::RunIdTaken(_) => "run_id_taken",
             Self::RunIdReserved(_) => "run_id_reserved",
@@ -249,6 +341,23 @@ impl Rejection {
             Self::TooLarge { .. } => "too_large",
             Self::Internal(_) => "internal",
             Self::RequestsTooMany => "requests_too_many",
+            Self::KeyExists { .. } => "key_exists",
+            Self::KeyVersionMismatch { .. } => "key_version_mismatch",
+            Self::TooMany { .. } => "too_many",
+            Self::NamespaceNotEmpty { .. } => "namespace_not_empty",
+            Self::NamespaceIsDefault => "namespace_is_default",
+            Self::StreamNotFound(_) => "stream_not_found",
+            Self::StreamExists(_) => "stream_exists",
+            Self::PartitionNotFound { .. } => "partition_not_found",
+            Self::RecordsMissing => "records_missing",
+            Self::GroupNotFound(_) => "group_not_found",
+            Self::GroupExists(_) => "group_exists",
+            Self::ConsumerNotFound(_) => "consumer_not_found",
+            Self::DeliveryGone => "delivery_gone",
+            Self::GroupTaken(_) => "group_taken",
+            Self::GroupOfTrigger(_) => "group_of_trigger",
+            Self::TriggerMoved(_) => "trigger_moved",
+            Self::BatchNotDue => "batch_not_due",
         }
     }
 
@@ -264,9 +373,11 @@ impl Rejection {
             | Self::PlanNotFound { .. }
             | Self::ExecutorNotFound { .. }
             | Self::DeadLetterNotFound(_)
-            | Self::WorkerNotFound(_) => RejectionKind::NotFound,
+            | Self::WorkerNotFound(_)
+            | Self::StreamNotFound(_)
+            | Self::GroupNotFound(_)
+            | Self::ConsumerNotFound(_) => RejectionKind::NotFound,
             Self::WorkflowDisabled(_)
-            | Self::FeatureUnsupported { .. }
             | Self::RunIdTaken(_)
             | Self::RunEnded { .. }
             | Self::RunQuarantined(_)
@@ -283,7 +394,18 @@ impl Rejection {
             | Self::TimerNotDue
             | Self::FiringGone(_)
             | Self::FiringNotDue
-            | Self::RequestIdReused => RejectionKind::Conflict,
+            | Self::RequestIdReused
+            | Self::KeyExists { .. }
+            | Self::KeyVersionMismatch { .. }
+            | Self::NamespaceNotEmpty { .. }
+            | Self::NamespaceIsDefault
+            | Self::StreamExists(_)
+            | Self::GroupExists(_)
+            | Self::DeliveryGone
+            | Self::GroupTaken(_)
+            | Self::GroupOfTrigger(_)
+            | Self::TriggerMoved(_)
+            | Self::BatchNotDue => RejectionKind::Conflict,
             Self::NamespaceMismatch { .. }
             | Self::IdempotencyKeyMissing(_)
             | Self::RunIdReserved(_)
@@ -291,11 +413,14 @@ impl Rejection {
             | Self::OutcomeReserved(_)
             | Self::FiringOutOfOrder
             | Self::IdempotencyKeyReserved(_)
-            | Self::TooLarge { .. } => RejectionKind::Invalid,
+            | Self::TooLarge { .. }
+            | Self::PartitionNotFound { .. }
+            | Self::RecordsMissing => RejectionKind::Invalid,
             Self::InputVerdictStale => RejectionKind::Stale,
-            Self::SignalsTooMany(_) | Self::WorkersTooMany(_) | Self::RequestsTooMany => {
-                RejectionKind::Exhausted
-            }
+            Self::SignalsTooMany(_)
+            | Self::WorkersTooMany(_)
+            | Self::RequestsTooMany
+            | Self::TooMany { .. } => RejectionKind::Exhausted,
             Self::Internal(_) => RejectionKind::Internal,
         }
     }
@@ -303,45 +428,47 @@ impl Rejection {
     /// What the caller could do, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::WorkflowNotFound(_) => Some("create it with `flo workflow create -f FILE`"),
-            Self::VersionNotFound { .. } => Some("`flo workflow list` shows the versions"),
-            Self::WorkflowDisabled(_) => Some("enable it with `flo workflow enable NAME`"),
-            Self::NamespaceMismatch { .. } => Some("send it to the namespace that it names"),
-            Self::FeatureUnsupported { .. } => {
-                Some("`flo workflow validate` checks such definitions today")
-            }
-            Self::IdempotencyKeyMissing(_) => {
-                Some("the definition says `idempotency: required`: give --idempotency-key")
-            }
-            Self::InputVerdictStale => Some("try again"),
-            Self::InputInvalid(_) => Some("`flo workflow show NAME` prints the schema"),
-            Self::RunNotFound(_) => Some("`flo workflow runs` lists them"),
-            Self::RunQuarantined(_) => {
-                Some("a bug was contained in this run; its history says which")
-            }
-            Self::ActionNotFound(_) => Some("register it with `flo action register NAME`"),
-            Self::ActionDisabled(_) => Some("enable it with `flo action enable NAME`"),
-            Self::ActionRunNotFound(_) => Some("`flo action runs NAME` lists them"),
-            Self::DeadLetterNotFound(_) => Some("`flo action dlq list NAME` lists them"),
-            Self::LeaseLost(_) => {
-                Some("touch the lease in time, or register a longer --timeout-ms")
-            }
-            Self::TaskAccepted(_) => Some("report with `flo action report TOKEN --outcome O`"),
-            Self::TaskNotTracked(_) => Some("complete or fail the task instead"),
-            Self::ReportTokenWrong(_) => Some("each attempt has a token of its own: use the last"),
+        let hint = match self {
+            Self::WorkflowNotFound(_) => "create it with `flo workflow create -f FILE`",
+            Self::VersionNotFound { .. } => "`flo workflow list` shows the versions",
+            Self::WorkflowDisabled(_) => "enable it with `flo workflow enable NAME`",
+            Self::NamespaceMismatch { .. } => "send it to the namespace that it names",
+            Self::IdempotencyKeyMissing(_) => "give --idempotency-key: the definition requires it",
+            Self::InputVerdictStale => "try again",
+            Self::InputInvalid(_) => "`flo workflow show NAME` prints the schema",
+            Self::RunNotFound(_) => "`flo workflow runs` lists them",
+            Self::RunQuarantined(_) => "a bug was contained in this run; its history says which",
+            Self::ActionNotFound(_) => "register it with `flo action register NAME`",
+            Self::ActionDisabled(_) => "enable it with `flo action enable NAME`",
+            Self::ActionRunNotFound(_) => "`flo action runs NAME` lists them",
+            Self::DeadLetterNotFound(_) => "`flo action dlq list NAME` lists them",
+            Self::LeaseLost(_) => "touch the lease in time, or register a longer --timeout-ms",
+            Self::TaskAccepted(_) => "report with `flo action report TOKEN --outcome O`",
+            Self::TaskNotTracked(_) => "complete or fail the task instead",
+            Self::ReportTokenWrong(_) => "each attempt has a token of its own: use the last",
             Self::PlanNotFound { .. } | Self::ExecutorNotFound { .. } => {
-                Some("`flo workflow show NAME` prints the definition")
+                "`flo workflow show NAME` prints the definition"
             }
-            Self::WorkerNotFound(_) => Some("register the worker again"),
-            Self::WorkerReplaced(_) => {
-                Some("two processes use one worker id: give each its own --worker-id")
-            }
-            Self::RequestIdReused => Some("draw a new random id for each request"),
+            Self::WorkerNotFound(_) => "register the worker again",
+            Self::WorkerReplaced(_) => "two processes use one id: give each its own --worker-id",
+            Self::RequestIdReused => "draw a new random id for each request",
             Self::RequestsTooMany => {
-                Some("nothing was done; try again, with the same request id, in a while")
+                "nothing was done; try again, with the same request id, in a while"
             }
-            Self::Internal(_) => Some("this is a bug: please report it with the node's log"),
+            Self::Internal(_) => "this is a bug: please report it with the node's log",
+            Self::StreamNotFound(_) => "create it with `flo stream create NAME`, or append to it",
+            Self::GroupNotFound(_) => {
+                "create it with `flo stream group create STREAM GROUP`, or join it"
+            }
+            Self::GroupExists(_) => "`flo stream group info STREAM GROUP` shows its settings",
+            Self::ConsumerNotFound(_) => "join the group again",
+            Self::DeliveryGone => {
+                "touch records in time, or create the group with a longer ack timeout"
+            }
+            Self::GroupTaken(_) => "name another one with `consumer_group:` in the trigger",
+            Self::GroupOfTrigger(_) => "use another group, or remove the workflow's trigger",
+            Self::StreamExists(_) => "`flo stream info NAME` shows its settings",
+            Self::KeyVersionMismatch { .. } => "read the key again with `flo kv get KEY`",
             Self::RunIdTaken(_)
             | Self::RunIdReserved(_)
             | Self::RunEnded { .. }
@@ -357,7 +484,35 @@ impl Rejection {
             | Self::FiringNotDue
             | Self::FiringOutOfOrder
             | Self::IdempotencyKeyReserved(_)
-            | Self::TooLarge { .. } => None,
-        }
+            | Self::TooLarge { .. }
+            | Self::KeyExists { .. }
+            | Self::TooMany { .. }
+            | Self::NamespaceNotEmpty { .. }
+            | Self::NamespaceIsDefault
+            | Self::PartitionNotFound { .. }
+            | Self::RecordsMissing
+            | Self::TriggerMoved(_)
+            | Self::BatchNotDue => return None,
+        };
+        Some(hint)
     }
+}
+
+/// Refuses `noun` when it is over its bound (design rule 13).
+pub(crate) fn check_bytes(noun: &str, bytes: usize, bytes_max: usize) -> Result<(), Rejection> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(Rejection::TooLarge {
+        noun: noun.to_owned(),
+        bytes: bytes as u64,
+        bytes_max: bytes_max as u64,
+    })
+}
+
+fn version_in_words(found: &Option<u64>) -> String {
+    found.map_or_else(
+        || "there is no such key".to_owned(),
+        |version| format!("it has version {version}"),
+    )
 }

@@ -1,6 +1,7 @@
 //! What the proposer of an accepted command gets.
 
 use crate::ids::{ActionRunNumber, RunId, WorkflowName, WorkflowVersion};
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 /// The answer to an accepted command. Compact, since some are remembered (design rule 9).
@@ -98,5 +99,57 @@ pub enum Reply {
         count: u32,
         /// Whether some of the chosen letters are left: send another command.
         has_more: bool,
+    },
+    /// [`crate::command::Body::SetKey`]
+    KeySet {
+        /// The value's version (A40).
+        version: u64,
+    },
+    /// [`crate::command::Body::CreateNamespace`]
+    NamespaceCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
+    /// [`crate::command::Body::CreateStream`]
+    StreamCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
+    /// [`crate::command::Body::AppendRecords`]
+    RecordsAppended {
+        /// The id of the first; those of the others follow it by [`RecordId::next`].
+        first: RecordId,
+    },
+    /// [`crate::command::Body::CreateGroup`]
+    GroupCreated {
+        /// False when it was there.
+        is_new: bool,
+    },
+    /// [`crate::command::Body::JoinGroup`]
+    GroupJoined {
+        /// How long the consumer has a record unless it touches it, in milliseconds.
+        ack_timeout_ms: u64,
+    },
+    /// [`crate::command::Body::TakeRecords`]
+    RecordsTaken {
+        /// How many; which ones, [`crate::view::delivery`] says.
+        count: u32,
+    },
+    /// Acknowledgements and returns of records
+    RecordsSettled {
+        /// How many; the others were not in flight in the take any more.
+        count: u32,
+    },
+    /// The deletions of what callers name
+    Deleted {
+        /// False when it was not there.
+        is_found: bool,
+    },
+    /// [`crate::command::Body::FireTrigger`]
+    TriggerFired {
+        /// Runs that it started.
+        runs_count: u32,
+        /// Records that went to the dead-letter stream.
+        refused_count: u32,
     },
 }

@@ -1,11 +1,11 @@
 //! Timers fire (design rule 6).
 
-use crate::ids::{ActionRunNumber, PlanNumber, RunNumber, WorkerNumber};
+use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::tables::{TimerKey, TimerKind, Timers};
 use crate::turn::{Outcome, Turn};
-use crate::{plan, run, task, worker};
+use crate::{group, plan, run, stream, task, worker};
 use serde::{Deserialize, Serialize};
 
 /// Fires one due timer. It names the timer, so a second firing finds nothing: exactly once without
@@ -49,9 +49,27 @@ impl FireTimer {
             TimerKind::CacheExpiry => {
                 plan::expire_cache(turn, PlanNumber(timer.subject))?;
             }
+            TimerKind::StreamSweep => stream::fall_due(turn, StreamNumber(timer.subject))?,
+            TimerKind::GroupDue => group::fall_due(turn, GroupNumber(timer.subject))?,
         }
         Ok(Reply::Done)
     }
+}
+
+/// Sets the one timer of a subject that looks for itself what has fallen due, unless it is set for an
+/// earlier time. It is brought forward but never put off: that would cost two writes a change.
+pub(crate) fn bring_forward(
+    turn: &mut Turn<'_, '_>,
+    set_for_ms: &mut Option<u64>,
+    timer: TimerKey,
+) {
+    match *set_for_ms {
+        Some(due_ms) if due_ms <= timer.due_ms => return,
+        Some(due_ms) => turn.clear_timer(TimerKey { due_ms, ..timer }),
+        None => {}
+    }
+    *set_for_ms = Some(timer.due_ms);
+    turn.set_timer(timer);
 }
 
 /// When the timer may fire, a new leader's grace included (A4).

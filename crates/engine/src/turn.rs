@@ -363,6 +363,11 @@ impl<'t, 'e> Turn<'t, 'e> {
         Ok(first)
     }
 
+    /// Whether the turn wrote or deleted anything so far.
+    pub(crate) fn has_writes(&self) -> bool {
+        !self.overlay.is_empty()
+    }
+
     /// The cluster's record.
     pub(crate) fn cluster(&mut self) -> Result<ClusterRecord, StoreError> {
         Ok(self
@@ -431,6 +436,12 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.entry.quarantined.contains(&schedule)
     }
 
+    /// Whether the trigger of the definition was set aside.
+    pub(crate) fn is_trigger_quarantined(&self, definition: DefinitionNumber) -> bool {
+        let trigger = (QuarantinedKind::Trigger, definition.0);
+        self.entry.quarantined.contains(&trigger)
+    }
+
     /// Whether the action run, or the run that it belongs to, was set aside.
     pub(crate) fn is_task_quarantined(
         &self,
@@ -449,6 +460,16 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// Says whose work is done from now on: a panic sets that aside (design rule 10).
     pub(crate) fn suspect(&mut self, subject: Subject) {
         self.entry.suspect = Some(subject);
+    }
+
+    /// Whose work is done now, where it was said.
+    pub(crate) fn suspected(&self) -> Option<Subject> {
+        self.entry.suspect.clone()
+    }
+
+    /// Goes on with the work that was interrupted by that of another.
+    pub(crate) fn restore_suspect(&mut self, suspect: Option<Subject>) {
+        self.entry.suspect = suspect;
     }
 
     /// The entry's offers.

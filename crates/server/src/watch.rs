@@ -81,6 +81,9 @@ impl Watchers {
                 | Effect::ArmTimer { .. }
                 | Effect::ArmSchedule { .. }
                 | Effect::CheckChildInput { .. }
+                | Effect::StreamChanged { .. }
+                | Effect::RecordsReady { .. }
+                | Effect::RecordsLost { .. }
                 | Effect::ModulesChanged => {}
             }
         }

@@ -5,9 +5,11 @@ use crate::Code;
 use flotilla_engine::{
     definition::{Consumption, Trigger},
     ids::{GroupName, Namespace, StreamName, WorkflowName},
+    limits::TRIGGER_BATCH_MAX,
 };
 
 const BATCH_SIZE_DEFAULT: u32 = 1;
+const BATCH_SIZE: Bounds = Bounds::new(1, TRIGGER_BATCH_MAX as i64, Code::E100);
 const BATCH_TIMEOUT_MS_DEFAULT: u64 = 5_000;
 const MODES: [(&str, Consumption); 3] = [
     ("shared", Consumption::Shared),
@@ -42,7 +44,7 @@ pub(super) fn read<'doc>(
         field.word(&MODES, context)
     });
     let batch_size = or_default(size, BATCH_SIZE_DEFAULT, |field| {
-        field.whole(Bounds::count(1, Code::E100), context)
+        field.whole(BATCH_SIZE, context)
     });
     let batch_timeout_ms = or_default(timeout, BATCH_TIMEOUT_MS_DEFAULT, |field| {
         field.whole(Bounds::duration(1, Code::E100), context)

@@ -148,11 +148,26 @@ fn e100_a_trigger_without_a_stream() {
           |                 ^^^^^^^^
           = hint: did you mean "exclusive"?
 
-        error[E100]: expected trigger.batch_size to be from 1 to 2147483647, but it is the number 0
+        error[E100]: expected trigger.batch_size to be from 1 to 1000, but it is the number 0
          --> w.yaml:4:39
           |
         4 | trigger: {mode: exclusiv, batch_size: 0}
           |                                       ^
+    "#]],
+    );
+}
+
+#[test]
+fn e100_a_batch_of_more_records_than_one_read_gives() {
+    accept_block("trigger: {stream: orders, batch_size: 1000}\n");
+    check_block(
+        "trigger: {stream: orders, batch_size: 1001}\n",
+        expect![[r#"
+        error[E100]: expected trigger.batch_size to be from 1 to 1000, but it is the number 1001
+         --> w.yaml:4:39
+          |
+        4 | trigger: {stream: orders, batch_size: 1001}
+          |                                       ^^^^
     "#]],
     );
 }

@@ -27,6 +27,12 @@ pub struct ClusterRecord {
     pub definitions_count: u64,
     /// Plans that have been executed so far.
     pub plans_count: u64,
+    /// Writes of keys so far (A40).
+    pub key_versions_count: u64,
+    /// Streams so far.
+    pub streams_count: u64,
+    /// Consumer groups so far.
+    pub groups_count: u64,
     /// The place of the oldest request id that is remembered (design rule 9).
     pub requests_first: u64,
     /// Request ids that are remembered now: those of the places from `requests_first` on.

@@ -6,6 +6,7 @@ use crate::entry::NodeId;
 use crate::ids::{
     ActionName, ActionRunNumber, OutcomeName, RunId, RunNumber, SignalId, SignalType, WorkerId,
 };
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -203,5 +204,12 @@ pub enum EventKind {
     ScheduleStarted {
         /// The time that the schedule names, in milliseconds.
         firing_ms: u64,
+    },
+    /// Records of the workflow's trigger began the run (W41).
+    TriggerStarted {
+        /// The partition of the stream.
+        partition: u32,
+        /// Their ids, in their order.
+        records: Vec<RecordId>,
     },
 }

@@ -1,9 +1,9 @@
 //! Keys as ordered bytes.
 
 use crate::ids::{
-    ActionName, ActionRunNumber, AttributeName, ExecutorName, IdempotencyKey, Namespace, PlanName,
-    PlanNumber, RunId, RunNumber, SignalId, SignalType, WorkerId, WorkerNumber, WorkflowName,
-    WorkflowVersion,
+    ActionName, ActionRunNumber, AttributeName, ConsumerName, ExecutorName, GroupName, GroupNumber,
+    IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber, SignalId, SignalType,
+    StreamName, StreamNumber, WorkerId, WorkerNumber, WorkflowName, WorkflowVersion,
 };
 
 /// A key, or a part of one: encoding keeps the order, and one key's bytes are never a prefix of
@@ -58,7 +58,14 @@ macro_rules! number_keys {
         }
     )*};
 }
-number_keys!(RunNumber, ActionRunNumber, WorkerNumber, PlanNumber);
+number_keys!(
+    RunNumber,
+    ActionRunNumber,
+    WorkerNumber,
+    PlanNumber,
+    StreamNumber,
+    GroupNumber
+);
 
 /// Texts end with a zero byte, which no name holds (names have no control characters).
 macro_rules! name_keys {
@@ -90,7 +97,11 @@ name_keys!(
     SignalId,
     IdempotencyKey,
     PlanName,
-    ExecutorName
+    ExecutorName,
+    StreamName,
+    GroupName,
+    ConsumerName,
+    KvKey
 );
 
 macro_rules! tuple_keys {

@@ -8,9 +8,12 @@ mod action_run;
 mod cluster;
 mod dead_letter;
 mod definition;
+mod group;
 mod history;
 mod key;
+mod kv;
 mod label;
+mod namespace;
 mod payload;
 mod plan;
 mod plan_event;
@@ -24,7 +27,9 @@ mod run;
 mod run_index;
 mod schedule;
 mod signal;
+mod stream;
 mod timer;
+mod trigger;
 mod worker;
 mod workflow;
 
@@ -41,9 +46,15 @@ pub use definition::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions,
 };
+pub use group::{
+    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
+    GroupPartition, GroupRecord, GroupSettings, Groups, Redeliveries, RedeliveryRecord,
+};
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;
+pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use label::LabelSet;
+pub use namespace::{NamespaceRecord, Namespaces};
 pub use payload::{PayloadOwner, PayloadRef, Payloads};
 pub use plan::{
     CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PlanExecutors, PlanNumbers,
@@ -69,7 +80,13 @@ pub use schedule::{
     FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules, SchedulesDue,
 };
 pub use signal::{SignalIds, SignalRecord, SignalsWaiting};
+pub(crate) use stream::record_size;
+pub use stream::{
+    PartitionRecord, RecordContent, Records, Retention, StreamNames, StreamRecord, StreamSettings,
+    Streams, Trim,
+};
 pub use timer::{TimerKey, TimerKind, Timers};
+pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
     Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,
     WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers,

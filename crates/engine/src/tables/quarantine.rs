@@ -22,6 +22,12 @@ pub enum QuarantinedKind {
     Worker,
     /// The schedule of a definition.
     Schedule,
+    /// A stream's timer.
+    Stream,
+    /// A consumer group's timer.
+    Group,
+    /// The trigger of a definition.
+    Trigger,
 }
 
 impl Key for QuarantinedKind {
@@ -31,6 +37,9 @@ impl Key for QuarantinedKind {
             Self::ActionRun => 2,
             Self::Worker => 3,
             Self::Schedule => 4,
+            Self::Stream => 5,
+            Self::Group => 6,
+            Self::Trigger => 7,
         };
         byte.encode(out);
     }
@@ -41,6 +50,9 @@ impl Key for QuarantinedKind {
             2 => Some(Self::ActionRun),
             3 => Some(Self::Worker),
             4 => Some(Self::Schedule),
+            5 => Some(Self::Stream),
+            6 => Some(Self::Group),
+            7 => Some(Self::Trigger),
             _ => None,
         }
     }

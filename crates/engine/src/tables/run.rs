@@ -6,6 +6,7 @@ use crate::ids::{
     ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber, WorkflowName,
 };
 use crate::json::Json;
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -134,6 +135,11 @@ pub enum TriggeredBy {
     Schedule {
         /// The firing, in milliseconds.
         firing_ms: u64,
+    },
+    /// Its workflow's trigger (W41).
+    Trigger {
+        /// The first of the records that it began with.
+        first: RecordId,
     },
 }
 

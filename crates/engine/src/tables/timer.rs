@@ -15,7 +15,7 @@ pub struct TimerKey {
     pub kind: TimerKind,
     /// When, in milliseconds.
     pub due_ms: u64,
-    /// The number of the run, action run, worker or plan that it belongs to.
+    /// The number of the run, action run, worker, plan, stream or group that it belongs to.
     pub subject: u64,
     /// The activation or attempt.
     pub detail: u32,
@@ -40,11 +40,15 @@ pub enum TimerKind {
     ReportExpiry = 6,
     /// Cached results may have expired (W37); the subject is a plan.
     CacheExpiry = 7,
+    /// Records go because they are old or too many; the subject is a stream.
+    StreamSweep = 8,
+    /// Leases of records end, delays are over, consumers are silent; the subject is a group.
+    GroupDue = 9,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
@@ -52,14 +56,20 @@ impl TimerKind {
         Self::WorkerSilence,
         Self::ReportExpiry,
         Self::CacheExpiry,
+        Self::StreamSweep,
+        Self::GroupDue,
     ];
 
     /// Whether a change of leader puts the timer off (A4).
     #[must_use]
     pub fn is_graced(self) -> bool {
         match self {
-            Self::LeaseExpiry | Self::WorkerSilence | Self::ReportExpiry => true,
-            Self::StepWake | Self::SignalTimeout | Self::TaskReady | Self::CacheExpiry => false,
+            Self::LeaseExpiry | Self::WorkerSilence | Self::ReportExpiry | Self::GroupDue => true,
+            Self::StepWake
+            | Self::SignalTimeout
+            | Self::TaskReady
+            | Self::CacheExpiry
+            | Self::StreamSweep => false,
         }
     }
 }
@@ -74,6 +84,8 @@ impl Key for TimerKind {
             Self::WorkerSilence => 5,
             Self::ReportExpiry => 6,
             Self::CacheExpiry => 7,
+            Self::StreamSweep => 8,
+            Self::GroupDue => 9,
         };
         byte.encode(out);
     }

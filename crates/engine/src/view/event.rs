@@ -6,7 +6,8 @@ use crate::definition::Definition;
 use crate::entry::NodeId;
 use crate::ids::{RunId, SignalId};
 use crate::json::quote;
-use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord};
+use crate::stream::RecordId;
+use crate::tables::{Event, EventKind, HistoryCursor, HistoryRecord, TaskError};
 
 /// One line of a history.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,9 +55,30 @@ impl Attributes {
         self.raw(name, &quoted)
     }
 
+    fn texts(self, name: &str, values: impl Iterator<Item = String>) -> Self {
+        let mut list = String::from("[");
+        for value in values {
+            if list.len() > 1 {
+                list.push(',');
+            }
+            quote(&value, &mut list);
+        }
+        list.push(']');
+        self.raw(name, &list)
+    }
+
     fn optional(self, name: &str, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.text(name, value),
+            None => self,
+        }
+    }
+
+    fn error(self, error: Option<&TaskError>) -> Self {
+        match error {
+            Some(error) => self
+                .text("code", &error.code)
+                .text("message", &error.message),
             None => self,
         }
     }
@@ -147,6 +169,7 @@ fn type_name(kind: &EventKind) -> &'static str {
         EventKind::RunQuarantined => "run_quarantined",
         EventKind::Plan(event) => plan_event::type_name(event),
         EventKind::ScheduleStarted { .. } => "schedule_started",
+        EventKind::TriggerStarted { .. } => "trigger_started",
     }
 }
 
@@ -156,6 +179,7 @@ fn detail(definition: &Definition, event: &Event) -> String {
         EventKind::WorkflowStarted { .. }
         | EventKind::ScheduleStarted { .. }
         | EventKind::RunQuarantined => String::new(),
+        EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::StepStarted
         | EventKind::StepCompleted { .. }
         | EventKind::StepRetry { .. }
@@ -219,11 +243,7 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
             action_run, error, ..
         } => none
             .text("action_run_id", &action_run.to_string())
-            .optional("code", error.as_ref().map(|error| error.code.as_str()))
-            .optional(
-                "message",
-                error.as_ref().map(|error| error.message.as_str()),
-            ),
+            .error(error.as_ref()),
         EventKind::ActionStarted {
             action_run,
             attempt,
@@ -248,6 +268,10 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         }
         EventKind::Plan(event) => plan_event::attributes(event),
         EventKind::ScheduleStarted { firing_ms } => none.number("firing_at_ms", *firing_ms),
+        EventKind::TriggerStarted { partition, records } => none
+            .text("stream", &stream_name(definition))
+            .number("partition", u64::from(*partition))
+            .texts("record_ids", records.iter().map(RecordId::to_string)),
         EventKind::StepStarted
         | EventKind::SignalMatched { .. }
         | EventKind::SignalTimeout { .. }
@@ -258,4 +282,10 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::WorkflowCompleted { .. }
         | EventKind::RunQuarantined => none,
     }
+}
+
+/// The stream of the definition's trigger.
+fn stream_name(definition: &Definition) -> String {
+    let trigger = definition.trigger.as_ref();
+    trigger.map_or_else(String::new, |trigger| trigger.stream.to_string())
 }

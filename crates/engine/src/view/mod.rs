@@ -5,7 +5,10 @@
 mod action;
 mod dead_letter;
 mod event;
+mod group;
 mod history;
+mod kv;
+mod namespace;
 mod obligation;
 mod page;
 mod plan;
@@ -14,14 +17,23 @@ mod query;
 mod retention;
 mod run;
 mod schedule;
+mod stream;
 mod timer;
+mod trigger;
+mod trigger_firing;
 mod worker;
 mod workflow;
 
 pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
 pub use dead_letter::{DeadLetterView, dead_letter, dead_letter_queue, dead_letters};
 pub use event::{EventView, describe};
+pub use group::{
+    DeliveredView, GroupView, PendingState, PendingView, consumers, delivery, group, groups,
+    has_records, pending,
+};
 pub use history::{HistoryPage, history};
+pub use kv::{KeyView, has_expired_keys, key, keys};
+pub use namespace::{namespace, namespaces};
 pub use obligation::{
     ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,
     has_ready, has_ready_for, leased_tasks, workers_of_other_nodes,
@@ -36,7 +48,10 @@ pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run}
 pub use schedule::{
     DueSchedule, DueSchedules, ScheduleState, ScheduleView, due_schedules, schedule,
 };
+pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use timer::{DueTimers, TimerCursor, due_timers};
+pub use trigger::{DueTriggers, TriggerState, TriggerView, due_triggers, trigger, trigger_firings};
+pub use trigger_firing::{InputJudge, TriggerFiring};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 

@@ -36,7 +36,7 @@ pub struct RunView {
     pub search_attributes: BTreeMap<AttributeName, AttributeValue>,
     /// The run whose child it is.
     pub parent: Option<RunId>,
-    /// The caller's key, or the one that is derived for a scheduled run (W20).
+    /// The caller's key, or the one that is derived for a scheduled or triggered run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
     /// The sequence number of its last event.
     pub events_count: u64,
@@ -57,7 +57,7 @@ pub struct RunRow {
     pub status: RunStatus,
     /// `flo.Completed` and so on, or the custom terminal's name (W10a).
     pub terminal: Option<String>,
-    /// `api`, `child` or `schedule`.
+    /// `api`, `child`, `schedule` or `trigger`.
     pub triggered_by: &'static str,
     /// In milliseconds.
     pub started_at_ms: u64,
@@ -163,15 +163,21 @@ pub fn run(
         steps: steps(reader, &run, definition)?,
         search_attributes: attributes(&run, definition),
         parent,
-        idempotency_key: shown_key(&run),
+        idempotency_key: shown_key(&run, definition),
         events_count: run.history.events_count,
     }))
 }
 
 /// The caller's key, or the one that stands for what started the run (W20).
-fn shown_key(run: &RunRecord) -> Option<IdempotencyKey> {
+fn shown_key(run: &RunRecord, definition: &Definition) -> Option<IdempotencyKey> {
     match run.triggered_by {
         TriggeredBy::Schedule { firing_ms } => Some(IdempotencyKey::of_firing(firing_ms)),
+        TriggeredBy::Trigger { first } => {
+            let trigger = definition.trigger.as_ref()?;
+            let namespace = trigger.namespace.as_ref().unwrap_or(&run.namespace);
+            let source = (namespace, &trigger.stream);
+            Some(IdempotencyKey::of_record(source, first))
+        }
         TriggeredBy::Caller | TriggeredBy::Parent => run.idempotency_key.clone(),
     }
 }
@@ -199,6 +205,7 @@ pub(super) fn row(run: &RunRecord, record: &DefinitionRecord) -> RunRow {
             TriggeredBy::Caller => "api",
             TriggeredBy::Parent => "child",
             TriggeredBy::Schedule { .. } => "schedule",
+            TriggeredBy::Trigger { .. } => "trigger",
         },
         started_at_ms: run.started_at_ms,
         completed_at_ms: run.completed_at_ms,

@@ -11,5 +11,5 @@ pub use health::ReleaseWorker;
 pub use heartbeat::HeartbeatWorker;
 pub use register::RegisterWorker;
 
-pub(crate) use activity::{count, hold, is_taking_tasks, let_go};
+pub(crate) use activity::{count, count_records, hold, is_draining, is_taking_tasks, let_go};
 pub(crate) use health::fall_silent;

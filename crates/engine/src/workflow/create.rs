@@ -3,6 +3,7 @@
 use crate::codec;
 use crate::definition::Definition;
 use crate::ids::Namespace;
+use crate::limits::TRIGGER_BATCH_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::schedule;
@@ -10,6 +11,7 @@ use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
     VersionRecord, Versions, WorkflowRecord, Workflows,
 };
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -68,11 +70,13 @@ impl CreateDefinition {
             let (expected, found) = (namespace.clone(), found.clone());
             return Err(Rejection::NamespaceMismatch { expected, found });
         }
-        if definition.trigger.is_some() {
-            let feature = "triggers".to_owned();
-            return Err(Rejection::FeatureUnsupported { feature });
+        match &definition.trigger {
+            Some(trigger) if trigger.batch_size > TRIGGER_BATCH_MAX => {
+                let count_max = TRIGGER_BATCH_MAX as usize;
+                Err(Rejection::too_many("records in a batch", count_max))
+            }
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     fn keep_existing(
@@ -139,6 +143,7 @@ impl CreateDefinition {
                 latest: number,
             },
         );
-        schedule::make_live(turn, &key, number)
+        schedule::make_live(turn, &key, number)?;
+        trigger::make_live(turn, &key, number)
     }
 }

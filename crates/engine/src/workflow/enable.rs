@@ -5,11 +5,12 @@ use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::schedule;
 use crate::tables::{WorkflowRecord, Workflows};
+use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
-/// Enables or disables a workflow, its schedule included; open runs go on. Enabling also ends a
-/// schedule's pause. Saying it twice changes nothing.
+/// Enables or disables a workflow, its schedule and trigger included; open runs go on. Enabling also
+/// ends a schedule's pause. Saying it twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetWorkflowEnabled {
     /// The workflow.
@@ -36,6 +37,7 @@ impl SetWorkflowEnabled {
         } else {
             schedule::disable(turn, &key)?;
         }
+        trigger::set_enabled(turn, &key, self.is_enabled)?;
         Ok(Reply::Done)
     }
 }

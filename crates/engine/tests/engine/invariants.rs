@@ -1,10 +1,15 @@
 //! What the tables must agree on after every entry.
 
 mod dead_letters;
+mod groups;
+mod keys;
+mod namespaces;
 mod plans;
 mod retention;
 mod run_indexes;
 mod schedules;
+mod streams;
+mod triggers;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -46,6 +51,11 @@ pub(crate) fn check(store: &MemoryStore) {
     run_indexes::check(store);
     retention::check(store);
     dead_letters::check(store);
+    keys::check(store);
+    namespaces::check(store);
+    streams::check(store);
+    groups::check(store);
+    triggers::check(store);
 }
 
 struct State<'a> {
@@ -371,6 +381,8 @@ impl<'a> State<'a> {
                 .and_then(|record| record.report)
                 .is_some_and(|report| report.deadline_ms == timer.due_ms),
             TimerKind::CacheExpiry => plans::has_sweep(self.store, timer),
+            TimerKind::StreamSweep => streams::is_due(self.store, timer),
+            TimerKind::GroupDue => groups::is_due(self.store, timer),
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }

@@ -1,5 +1,11 @@
 //! One value of everything that is persisted or sent: golden bytes and round trips are made of it.
 
+mod data;
+
+pub(crate) use data::{
+    consumer, group, group_settings, kv_key, partition_key, record_id, stream, stream_settings,
+};
+
 use flotilla_engine::definition::{
     AttributeKind, Backoff, BackoffKind, Breaker, BuiltInTerminal, Cache, CacheKeyPart,
     Consumption, CustomTerminal, Definition, ErrorClasses, Executor, Fallback, FallbackCondition,
@@ -129,6 +135,7 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_workers());
     bodies.extend(on_plans());
     bodies.extend(on_schedules());
+    bodies.extend(data::bodies());
     bodies
 }
 

@@ -1,11 +1,13 @@
 //! The catalogue: one row of every table, and what must hold for its key and record.
 
+mod data;
 mod dead_letter;
 mod event;
 mod plan;
 mod retention;
 mod run_index;
 mod schedule;
+mod trigger;
 
 use crate::samples;
 use flotilla_engine::definition::{BuiltInTerminal, StepIndex, Target, TerminalStatus};
@@ -43,7 +45,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=47).collect(),
+        (1..=61).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -65,6 +67,8 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
         timer(TimerKind::StepWake, 6, 1),
         timer(TimerKind::SignalTimeout, 0, 0),
         timer(TimerKind::WorkerSilence, 0, 0),
+        timer(TimerKind::StreamSweep, 0, 0),
+        timer(TimerKind::GroupDue, 0, 0),
     ]);
     let payload = |owner, position| PayloadRef { owner, position };
     sorted::<Payloads>(&[
@@ -77,6 +81,8 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
         (QuarantinedKind::ActionRun, 1),
         (QuarantinedKind::Worker, 0),
         (QuarantinedKind::Schedule, 0),
+        (QuarantinedKind::Stream, 0),
+        (QuarantinedKind::Group, 0),
     ]);
     let ready = |labels, priority: u8, number| {
         (
@@ -123,6 +129,8 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(run_index::rows());
     rows.extend(retention::rows());
     rows.extend(dead_letter::rows());
+    rows.extend(data::rows());
+    rows.extend(trigger::rows());
     rows.sort_by_key(|row| row.key[0]);
     rows
 }
@@ -237,6 +245,9 @@ fn cluster() -> ClusterRecord {
         definitions_count: 4,
         requests_first: 5,
         plans_count: 3,
+        key_versions_count: 5,
+        streams_count: 3,
+        groups_count: 2,
         requests_count: 1,
         requests_bytes: 80,
         expirations_from_ms: 1_000,

@@ -88,10 +88,33 @@ fn replies() -> Vec<Reply> {
         Reply::ScheduleFired {
             run_id: Some(samples::run_id()),
         },
+        Reply::KeySet { version: 5 },
+        Reply::NamespaceCreated { is_new: true },
+        Reply::StreamCreated { is_new: true },
+        Reply::RecordsAppended {
+            first: samples::record_id(),
+        },
+        Reply::GroupCreated { is_new: true },
+        Reply::GroupJoined {
+            ack_timeout_ms: 30_000,
+        },
+        Reply::RecordsTaken { count: 3 },
+        Reply::RecordsSettled { count: 3 },
+        Reply::Deleted { is_found: true },
+        Reply::TriggerFired {
+            runs_count: 2,
+            refused_count: 1,
+        },
     ]
 }
 
 fn rejections() -> Vec<Rejection> {
+    let mut rejections = rejections_of_work();
+    rejections.extend(rejections_of_data());
+    rejections
+}
+
+fn rejections_of_work() -> Vec<Rejection> {
     let (workflow, version) = (samples::workflow(), samples::version());
     let (run_id, action_run) = (samples::run_id(), ActionRunNumber(9));
     let text = || "why".to_owned();
@@ -106,7 +129,6 @@ fn rejections() -> Vec<Rejection> {
             expected: samples::namespace(),
             found: samples::namespace(),
         },
-        Rejection::FeatureUnsupported { feature: text() },
         Rejection::FiringGone(workflow.clone()),
         Rejection::FiringNotDue,
         Rejection::FiringOutOfOrder,
@@ -162,6 +184,46 @@ fn rejections() -> Vec<Rejection> {
     ]
 }
 
+fn rejections_of_data() -> Vec<Rejection> {
+    let text = || "why".to_owned();
+    vec![
+        Rejection::KeyExists {
+            key: samples::kv_key(),
+            version: 5,
+        },
+        Rejection::KeyVersionMismatch {
+            key: samples::kv_key(),
+            expected: 5,
+            found: None,
+        },
+        Rejection::TooMany {
+            noun: text(),
+            count_max: 1,
+        },
+        Rejection::NamespaceNotEmpty {
+            namespace: samples::namespace(),
+            left: text(),
+        },
+        Rejection::NamespaceIsDefault,
+        Rejection::StreamNotFound(samples::stream()),
+        Rejection::StreamExists(samples::stream()),
+        Rejection::PartitionNotFound {
+            stream: samples::stream(),
+            partition: 2,
+            partitions: 1,
+        },
+        Rejection::RecordsMissing,
+        Rejection::GroupNotFound(samples::group()),
+        Rejection::GroupExists(samples::group()),
+        Rejection::ConsumerNotFound(samples::consumer()),
+        Rejection::DeliveryGone,
+        Rejection::GroupTaken(samples::group()),
+        Rejection::GroupOfTrigger(samples::group()),
+        Rejection::TriggerMoved(samples::workflow()),
+        Rejection::BatchNotDue,
+    ]
+}
+
 fn effects() -> Vec<Effect> {
     let (namespace, worker) = (samples::namespace(), samples::worker());
     vec![
@@ -197,6 +259,20 @@ fn effects() -> Vec<Effect> {
         Effect::ModulesChanged,
         Effect::ActionRunEnded {
             action_run: ActionRunNumber(9),
+        },
+        Effect::StreamChanged {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
+        },
+        Effect::RecordsReady {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
+            group: samples::group().group,
+        },
+        Effect::RecordsLost {
+            namespace: samples::namespace(),
+            stream: samples::stream(),
+            count: 3,
         },
     ]
 }

@@ -67,11 +67,20 @@ impl Driver {
                 Effect::CheckChildInput { parent, activation } => {
                     self.signals.check((*parent, *activation));
                 }
+                Effect::RecordsLost {
+                    namespace,
+                    stream,
+                    count,
+                } => {
+                    tracing::warn!(%namespace, %stream, count, "a full stream dropped records that a trigger wanted");
+                }
                 Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
                 | Effect::DrainWorker { .. }
                 | Effect::RunChanged { .. }
                 | Effect::ActionRunEnded { .. }
+                | Effect::StreamChanged { .. }
+                | Effect::RecordsReady { .. }
                 | Effect::ModulesChanged => {}
             }
         }
@@ -101,6 +110,9 @@ fn parcel(effect: &Effect) -> Option<Parcel> {
         | Effect::CheckChildInput { .. }
         | Effect::RunChanged { .. }
         | Effect::ActionRunEnded { .. }
+        | Effect::StreamChanged { .. }
+        | Effect::RecordsReady { .. }
+        | Effect::RecordsLost { .. }
         | Effect::ModulesChanged => return None,
     };
     Some(Parcel {

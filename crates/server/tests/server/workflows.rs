@@ -168,17 +168,6 @@ async fn a_definition_goes_where_it_says_and_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_engine_does_not_run_yet_is_refused() {
-    let node = Node::start().await;
-    let trigger = "trigger: {stream: orders}\nstart:";
-    let triggered = node.try_create(&APPROVAL.replace("start:", trigger)).await;
-    assert_eq!(
-        refused(triggered),
-        (Code::FailedPrecondition, "feature_unsupported".to_owned())
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn workflows_are_listed_in_pages_by_name() {
     let node = Node::start().await;
     for name in ["c", "a", "b"] {

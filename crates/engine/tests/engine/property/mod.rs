@@ -1,11 +1,14 @@
 //! Properties over random histories.
 
+mod data;
 mod dead_letters;
+mod groups;
 mod moves;
 mod plan_moves;
 mod player;
 mod queries;
 mod schedule;
+mod triggers;
 
 use crate::invariants;
 use flotilla_engine::definition::StepIndex;
@@ -17,7 +20,7 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::view::{self, TimerCursor};
 use flotilla_engine::{Applied, Body, Entry, Rejection};
-use moves::{Move, histories, single_histories};
+use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
 use player::Player;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -135,28 +138,21 @@ fn random_histories_reach_every_command_and_event() {
     let mut reached = BTreeSet::new();
     let mut panics = 0;
     for pick in (0..=u8::MAX).cycle().take(1_000) {
-        let mut sample = || {
-            single_histories()
-                .new_tree(&mut runner)
-                .expect("a history")
-                .current()
+        let mut sample = |histories: BoxedStrategy<Vec<Move>>| {
+            let tree = histories.new_tree(&mut runner);
+            tree.expect("a history").current()
         };
-        let (history, after) = (sample(), sample());
+        let (history, after) = (
+            sample(single_run_histories().boxed()),
+            sample(single_run_histories().boxed()),
+        );
         let mut player = Player::new();
-        for (entry, applied) in play_all(&mut player, &history) {
-            if applied.replies[0].is_ok() {
-                reached.insert(first_word(&entry.commands[0].body));
-            }
-        }
-        for (_, record) in invariants::rows::<History>(&player.store, &()) {
-            reached.extend(record.events.iter().map(|event| match &event.kind {
-                EventKind::Plan(event) => first_word(event),
-                kind => first_word(kind),
-            }));
-        }
+        reached.extend(reached_by(&mut player, &history));
         if let Some(damaged) = damage(&mut player, pick) {
             panics += play_contained(&mut player, &after, damaged).expect("the property holds");
         }
+        let history = sample(single_data_histories().boxed());
+        reached.extend(reached_by(&mut Player::new(), &history));
     }
     let missing: Vec<&str> = REACHED
         .split_whitespace()
@@ -166,18 +162,38 @@ fn random_histories_reach_every_command_and_event() {
     assert!(panics > 20, "only {panics} histories met the damaged run");
 }
 
-const REACHED: &str = "\
-    CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun DecideChildInput \
-    RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
-    AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker \
-    FireTimer BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters \
-    PurgeDeadLetters ScheduleStarted WorkflowStarted StepStarted StepCompleted StepRetry \
-    RetryScheduled PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched \
-    SignalTimeout ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted \
-    ActionRetryScheduled ActionCompleted ChildStarted ChildCompleted WorkflowCompleted \
-    WorkflowFailed WorkflowCancelled AcceptTask ReportTask InvalidateCache ResetPlan \
-    ExecutorStart ExecutorSuccess ExecutorOutcome ExecutorRetry ExecutorExhausted BreakerSkip \
-    BreakerOpened BreakerClosed RateLimited AwaitingReport CacheHit Fallback";
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
+    DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
+    AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
+    BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \
+    SetKey DeleteKey SweepKeys CreateNamespace DeleteNamespace \
+    CreateStream AppendRecords TrimStream DeleteStream CreateGroup JoinGroup LeaveGroup TakeRecords AckRecords \
+    NackRecords TouchRecords DeleteGroup FireTrigger TriggerStarted \
+    WorkflowStarted StepStarted StepCompleted StepRetry RetryScheduled \
+    PollScheduled PollExhausted WaitingForSignal SignalReceived SignalMatched SignalTimeout \
+    ActionNotFound ActionDisabled ChildRefused AwaitingAction ActionStarted ActionRetryScheduled \
+    ActionCompleted ChildStarted ChildCompleted WorkflowCompleted WorkflowFailed WorkflowCancelled \
+    AcceptTask ReportTask InvalidateCache ResetPlan ExecutorStart ExecutorSuccess ExecutorOutcome \
+    ExecutorRetry ExecutorExhausted BreakerSkip BreakerOpened BreakerClosed RateLimited \
+    AwaitingReport CacheHit Fallback";
+
+/// The names of the commands that were accepted, and of the events that they led to.
+fn reached_by(player: &mut Player, history: &[Move]) -> BTreeSet<String> {
+    let played = play_all(player, history);
+    let accepted = played
+        .iter()
+        .filter(|(_, applied)| applied.replies[0].is_ok());
+    let mut reached: BTreeSet<String> = accepted
+        .map(|(entry, _)| first_word(&entry.commands[0].body))
+        .collect();
+    for (_, record) in invariants::rows::<History>(&player.store, &()) {
+        reached.extend(record.events.iter().map(|event| match &event.kind {
+            EventKind::Plan(event) => first_word(event),
+            kind => first_word(kind),
+        }));
+    }
+    reached
+}
 
 /// The name of an enum's variant.
 fn first_word(value: &impl Debug) -> String {

@@ -1,5 +1,6 @@
 //! Random moves: mostly sensible, some nonsense.
 
+use super::data::{self, DataIntent};
 use super::plan_moves;
 use proptest::prelude::*;
 
@@ -147,18 +148,44 @@ pub(super) enum Intent {
         is_paused: bool,
         catchup_ms: u64,
     },
+    Data {
+        is_elsewhere: bool,
+        intent: DataIntent,
+    },
 }
 
-/// A history of entries.
+/// A history of entries: of runs and tasks, or of what callers keep.
 pub(super) fn histories() -> impl Strategy<Value = Vec<Move>> {
-    any::<bool>().prop_flat_map(|is_planned| prop::collection::vec(moves(is_planned), 1..50))
+    prop_oneof![
+        3 => prop::collection::vec(moves(intents().boxed()), 1..50),
+        3 => prop::collection::vec(moves(plan_moves::intents().boxed()), 1..50),
+        4 => prop::collection::vec(moves(on_data().boxed()), 1..50),
+    ]
 }
 
 /// Histories of single commands, each with or without offers.
 pub(super) fn single_histories() -> impl Strategy<Value = Vec<Move>> {
-    any::<bool>().prop_flat_map(|is_planned| {
-        prop::collection::vec(moves(is_planned).prop_map(only_first), 1..60)
-    })
+    prop_oneof![
+        3 => single_run_histories(),
+        2 => single_data_histories(),
+    ]
+}
+
+/// Histories of single commands on runs and tasks, of workflows of all kinds or of those with plans.
+pub(super) fn single_run_histories() -> impl Strategy<Value = Vec<Move>> {
+    prop_oneof![
+        singles(intents().boxed()),
+        singles(plan_moves::intents().boxed()),
+    ]
+}
+
+/// Histories of single commands on what callers keep.
+pub(super) fn single_data_histories() -> impl Strategy<Value = Vec<Move>> {
+    singles(on_data().boxed())
+}
+
+fn singles(intents: BoxedStrategy<Intent>) -> impl Strategy<Value = Vec<Move>> {
+    prop::collection::vec(moves(intents).prop_map(only_first), 1..60)
 }
 
 fn only_first(mut one: Move) -> Move {
@@ -166,16 +193,7 @@ fn only_first(mut one: Move) -> Move {
     one
 }
 
-/// Moves on workflows of all kinds, or on those with plans.
-fn moves(is_planned: bool) -> BoxedStrategy<Move> {
-    if is_planned {
-        moves_of(plan_moves::intents()).boxed()
-    } else {
-        moves_of(intents()).boxed()
-    }
-}
-
-fn moves_of(intents: impl Strategy<Value = Intent>) -> impl Strategy<Value = Move> {
+fn moves(intents: BoxedStrategy<Intent>) -> impl Strategy<Value = Move> {
     let forward_ms = prop_oneof![4 => 0..60_u64, 3 => 60..1_500_u64, 1 => 10_000..100_000_u64];
     let request = prop::option::weighted(0.1, 0..6_u8);
     (
@@ -206,6 +224,16 @@ fn intents() -> impl Strategy<Value = Intent> {
         3 => on_registries(),
         10 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
         3 => on_schedules(),
+    ]
+}
+
+fn on_data() -> impl Strategy<Value = Intent> {
+    prop_oneof![
+        20 => (data::intents(), prop::bool::weighted(0.1))
+            .prop_map(|(intent, is_elsewhere)| Intent::Data { is_elsewhere, intent }),
+        4 => any::<u8>().prop_map(|timer| Intent::Fire { timer }),
+        1 => on_workers(),
+        1 => on_registries(),
     ]
 }
 

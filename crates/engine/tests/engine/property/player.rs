@@ -1,5 +1,6 @@
 //! A replica that plays random moves: what they mean depends on the state that they meet.
 
+use super::data;
 use super::moves::{Intent, Move, OfferPlan};
 use super::{dead_letters, schedule};
 use crate::invariants::rows;
@@ -114,7 +115,8 @@ impl Player {
         self.now_ms += one.forward_ms;
         let commands = one.commands.iter().map(|(intent, request)| Command {
             request_id: request.map(|request| RequestId(u128::from(request))),
-            ..command(self.body(intent))
+            namespace: namespace(intent),
+            body: self.body(intent),
         });
         Entry {
             stamp: self.stamp(),
@@ -205,6 +207,7 @@ impl Player {
                 forward_ms,
                 is_wrong,
             } => schedule::command(&self.store, (*pick, *forward_ms), *is_wrong),
+            Intent::Data { intent, .. } => data::body(&self.store, intent),
         }
     }
 
@@ -351,11 +354,22 @@ pub(super) fn command(body: Body) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
+/// Only what callers keep lives in two namespaces.
+fn namespace(intent: &Intent) -> Namespace {
+    match intent {
+        Intent::Data { is_elsewhere, .. } if *is_elsewhere => {
+            Namespace::new("elsewhere").expect("a name")
+        }
+        _ => Namespace::default_namespace(),
+    }
+}
+
+/// Makes a definition the latest revision of its workflow.
 pub(super) fn create(text: &str, source: &str) -> Body {
     Body::CreateDefinition(Box::new(CreateDefinition {
         definition: define(text),
         source: source.to_owned(),
-        make_latest: false,
+        make_latest: true,
     }))
 }
 
@@ -498,7 +512,8 @@ fn step_wake(subject: u64, due_ms: u64) -> TimerKey {
     }
 }
 
-fn pick(names: &[&'static str], position: u8) -> &'static str {
+/// One of the names.
+pub(super) fn pick(names: &[&'static str], position: u8) -> &'static str {
     names[usize::from(position) % names.len()]
 }
 

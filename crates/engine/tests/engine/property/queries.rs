@@ -171,7 +171,8 @@ fn attribute((name, comparison, value, is_number): (&str, Comparison, u64, bool)
 /// The ids of all runs of which every condition holds, newest first.
 fn look_at_all(store: &MemoryStore, query: &RunQuery) -> Vec<RunId> {
     let mut found = Vec::new();
-    for (_, run) in rows::<Runs>(store, &()).into_iter().rev() {
+    let newest_first = rows::<Runs>(store, &()).into_iter().rev();
+    for (_, run) in newest_first.filter(|(_, run)| run.namespace == namespace()) {
         let record = read::<Definitions>(store, &run.definition).expect("a run is pinned");
         let mut conditions = query.conditions.iter();
         if conditions.all(|condition| is_met(condition, &run, &record.definition)) {

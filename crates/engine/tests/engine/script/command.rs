@@ -1,10 +1,10 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{dead_letter, define, schedule, world::World};
+use super::{dead_letter, define, group, kv, schedule, stream, trigger, world::World};
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
-    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, OutcomeName, PlanName,
+    RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
@@ -24,14 +24,11 @@ use std::collections::BTreeMap;
 pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
     let mut line = Line::parse(text);
     let request_id = line.number("request").map(RequestId);
-    let namespace = line
-        .option("namespace")
-        .map_or_else(Namespace::default_namespace, |name| {
-            Namespace::new(name).expect("a namespace")
-        });
+    let namespace = line.namespace();
     let bodies = match line.word().as_str() {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
+        "fire-trigger" => trigger::fire(world, &mut line).into_iter().collect(),
         verb => {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
@@ -39,7 +36,10 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
                 .or_else(|| on_workers(verb, &mut line))
                 .or_else(|| on_plans(verb, &mut line))
                 .or_else(|| schedule::command(world, verb, &mut line))
-                .or_else(|| dead_letter::command(verb, &mut line));
+                .or_else(|| dead_letter::command(verb, &mut line))
+                .or_else(|| kv::command(verb, &mut line))
+                .or_else(|| stream::command(verb, &mut line))
+                .or_else(|| group::command(world, verb, &mut line));
             let body = body.unwrap_or_else(|| panic!("expected a command, but found `{text}`"));
             line.end();
             vec![body]

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::show::option;
 use super::world::World;
-use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
+use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::view;
 use flotilla_engine::{Body, LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
 
@@ -28,7 +28,7 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
 
 /// The letters of an action, newest first, with their inputs.
 pub(super) fn list(world: &World, line: &mut Line) -> String {
-    let namespace = Namespace::default_namespace();
+    let namespace = line.namespace();
     let action = ActionName::new(line.word()).expect("an action name");
     let counts = view::dead_letter_queue(&world.store, &namespace, &action).expect("memory");
     let page = view::dead_letters(&world.store, &namespace, &action, (None, 100));
@@ -58,4 +58,19 @@ pub(super) fn list(world: &World, line: &mut Line) -> String {
         ));
     }
     out
+}
+
+/// The reply to `requeue`.
+pub(super) fn requeued(action_runs: &[ActionRunNumber], has_more: bool) -> String {
+    let numbers: Vec<String> = action_runs.iter().map(ToString::to_string).collect();
+    format!("requeued [{}]{}", numbers.join(" "), more(has_more))
+}
+
+/// The reply to `purge`.
+pub(super) fn purged(count: u32, has_more: bool) -> String {
+    format!("purged {count}{}", more(has_more))
+}
+
+fn more(has_more: bool) -> &'static str {
+    if has_more { ", and more are left" } else { "" }
 }

@@ -12,14 +12,14 @@
 use super::line::{Line, split};
 use super::plan;
 use flotilla_engine::definition::{
-    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, CustomTerminal, Definition, Idempotency,
-    Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget, Schedule,
-    SearchAttribute, Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex,
-    TerminalStatus, Timing, Transition, WaitStep,
+    AttributeKind, Backoff, BackoffKind, BuiltInTerminal, Consumption, CustomTerminal, Definition,
+    Idempotency, Part, Path, PlanIndex, PollPolicy, RetryPolicy, Root, RunStep, RunTarget,
+    Schedule, SearchAttribute, Segment, Step, StepIndex, StepKind, Target, Template, TerminalIndex,
+    TerminalStatus, Timing, Transition, Trigger, WaitStep,
 };
 use flotilla_engine::ids::{
-    ActionName, AttributeName, Namespace, OutcomeName, SignalType, StepName, TerminalName,
-    WorkflowName, WorkflowVersion,
+    ActionName, AttributeName, GroupName, Namespace, OutcomeName, SignalType, StepName, StreamName,
+    TerminalName, WorkflowName, WorkflowVersion,
 };
 
 /// The definition in `text`, whose first line holds the workflow's own settings.
@@ -43,7 +43,7 @@ pub(crate) fn define(text: &str) -> Definition {
         terminals: names.terminals(&body),
         search_attributes: names.attributes(&body),
         schedule: keyword(&body, "schedule").next().map(schedule),
-        trigger: None,
+        trigger: keyword(&body, "trigger").next().map(trigger),
         plans: plan::plans(&body),
         steps: names.steps(&body),
     };
@@ -270,6 +270,29 @@ fn schedule(mut line: Line) -> Schedule {
     };
     line.end();
     schedule
+}
+
+/// `events in=elsewhere group=work mode=exclusive batch=10 timeout=500`
+fn trigger(mut line: Line) -> Trigger {
+    let stream = StreamName::new(line.word()).expect("a stream's name");
+    let group = line.option("group").unwrap_or_else(|| "work".to_owned());
+    let trigger = Trigger {
+        stream,
+        namespace: line
+            .option("in")
+            .map(|name| Namespace::new(name).expect("a namespace")),
+        consumer_group: GroupName::new(group).expect("a group's name"),
+        consumption: match line.option("mode").as_deref() {
+            None | Some("shared") => Consumption::Shared,
+            Some("exclusive") => Consumption::Exclusive,
+            Some("key_shared") => Consumption::KeyShared,
+            Some(other) => panic!("expected a mode, but found {other}"),
+        },
+        batch_size: line.number("batch").unwrap_or(1),
+        batch_timeout_ms: line.number("timeout").unwrap_or(5_000),
+    };
+    line.end();
+    trigger
 }
 
 /// `3 exponential 100 max=1000 within=5000`

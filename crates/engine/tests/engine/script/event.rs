@@ -106,6 +106,11 @@ fn kind_in_words(
         EventKind::ScheduleStarted { firing_ms } => {
             ("schedule_started", format!("firing of {firing_ms}"))
         }
+        EventKind::TriggerStarted { partition, records } => {
+            let ids: Vec<String> = records.iter().map(ToString::to_string).collect();
+            let ids = ids.join(" ");
+            ("trigger_started", format!("partition {partition} {ids}"))
+        }
     }
 }
 

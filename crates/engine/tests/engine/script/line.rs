@@ -1,5 +1,7 @@
 //! One line of a script, in words.
 
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::ids::Namespace;
 use std::str::FromStr;
 
 /// A verb, plain words, and options `name=value`; each is taken once, and none may be left over.
@@ -38,6 +40,11 @@ impl Line {
             .unwrap_or_else(|| panic!("expected one more word in `{}`", self.text))
     }
 
+    /// Whether plain words are left.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
     /// Whether the plain word `flag` is there.
     pub(crate) fn flag(&mut self, flag: &str) -> bool {
         let position = self.words.iter().position(|word| word == flag);
@@ -67,6 +74,24 @@ impl Line {
     pub(crate) fn next_number<T: FromStr>(&mut self) -> T {
         let word = self.word();
         self.number_in(&word)
+    }
+
+    /// The namespace that the line names, else the default one.
+    pub(crate) fn namespace(&mut self) -> Namespace {
+        let name = self.option("namespace");
+        name.map_or_else(Namespace::default_namespace, |name| {
+            Namespace::new(name).expect("a namespace")
+        })
+    }
+
+    /// The next plain word as bytes; `LARGE` in it stands for 600,000 letters, `QUOTES` for as many
+    /// quotation marks.
+    pub(crate) fn payload(&mut self) -> Bytes {
+        let word = self
+            .word()
+            .replace("LARGE", &"x".repeat(600_000))
+            .replace("QUOTES", &"\"".repeat(600_000));
+        Bytes::from(word.as_str())
     }
 
     /// Nothing may be left over.

@@ -9,6 +9,8 @@ mod command;
 mod dead_letter;
 mod definition;
 mod event;
+mod group;
+mod kv;
 mod line;
 mod plan;
 mod plan_question;
@@ -16,6 +18,8 @@ mod query;
 mod question;
 mod schedule;
 mod show;
+mod stream;
+mod trigger;
 mod world;
 
 pub(crate) use definition::define;

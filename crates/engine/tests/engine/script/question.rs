@@ -2,11 +2,15 @@
 
 use super::dead_letter;
 use super::event::events;
+use super::group;
+use super::kv;
 use super::line::Line;
 use super::plan_question;
 use super::query;
 use super::schedule;
 use super::show::{line, option, payload, state, step_name};
+use super::stream;
+use super::trigger;
 use super::world::World;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
@@ -19,7 +23,7 @@ use flotilla_engine::tables::{
 use flotilla_engine::view;
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 13] = [
+const QUESTIONS: [&str; 14] = [
     "show",
     "timers",
     "ready",
@@ -33,12 +37,19 @@ const QUESTIONS: [&str; 13] = [
     "expired",
     "rows",
     "letters",
+    "writes",
 ];
 
 /// Whether a line asks for something, and changes nothing.
 pub(super) fn is_question(text: &str) -> bool {
     let verb = text.split_whitespace().next();
-    QUESTIONS.map(Some).contains(&verb)
+    let mut all = QUESTIONS
+        .iter()
+        .chain(&kv::QUESTIONS)
+        .chain(&stream::QUESTIONS)
+        .chain(&group::QUESTIONS)
+        .chain(&trigger::QUESTIONS);
+    all.any(|question| verb == Some(question))
 }
 
 /// The answer to a question.
@@ -91,7 +102,12 @@ pub(super) fn answer(world: &World, text: &str) -> String {
                 cursor.events_count
             )
         }
-        other => panic!("expected a question, but found {other}"),
+        "writes" => format!("{} writes\n", world.writes_count),
+        verb => stream::answer(world, verb, &mut line)
+            .or_else(|| group::answer(world, verb, &mut line))
+            .or_else(|| kv::answer(world, verb, &mut line))
+            .or_else(|| trigger::answer(world, verb, &mut line))
+            .unwrap_or_else(|| panic!("expected a question, but found {verb}")),
     };
     line.end();
     answer

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::show::option;
 use super::world::World;
-use flotilla_engine::ids::{Namespace, WorkflowName};
+use flotilla_engine::ids::{Namespace, RunId, WorkflowName};
 use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules};
 use flotilla_engine::view;
 use flotilla_engine::{Body, FireSchedule, PlanSchedule};
@@ -86,4 +86,9 @@ pub(super) fn show(world: &World, workflow: &WorkflowName) -> String {
         option(", last ", &last),
         option(", skipped last ", &view.last_skipped_ms)
     )
+}
+
+/// The reply to a firing.
+pub(super) fn fired(run_id: Option<&RunId>) -> String {
+    run_id.map_or_else(|| "skipped".to_owned(), |run_id| format!("fired {run_id}"))
 }

@@ -1,6 +1,8 @@
 //! What scripts show of an entry: replies, runs and effects in words.
 
+use super::dead_letter;
 use super::event::events;
+use super::schedule;
 use super::world::World;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
 use flotilla_engine::ids::RunNumber;
@@ -74,21 +76,25 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::DeadLettersRequeued {
             action_runs,
             has_more,
-        } => {
-            let numbers: Vec<String> = action_runs.iter().map(ToString::to_string).collect();
-            let more = or(*has_more, ", and more are left", "");
-            format!("requeued [{}]{more}", numbers.join(" "))
-        }
-        Reply::DeadLettersPurged { count, has_more } => {
-            let more = or(*has_more, ", and more are left", "");
-            format!("purged {count}{more}")
-        }
-        Reply::ScheduleFired { run_id } => run_id
-            .as_ref()
-            .map_or_else(|| "skipped".to_owned(), |run_id| format!("fired {run_id}")),
+        } => dead_letter::requeued(action_runs, *has_more),
+        Reply::DeadLettersPurged { count, has_more } => dead_letter::purged(*count, *has_more),
+        Reply::ScheduleFired { run_id } => schedule::fired(run_id.as_ref()),
         Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
         Reply::TaskAccepted { deadline_ms } => format!("report until {deadline_ms}"),
         Reply::CacheInvalidated { plans_count } => format!("invalidated {plans_count}"),
+        Reply::KeySet { version } => format!("set, version {version}"),
+        Reply::NamespaceCreated { is_new } => or(*is_new, "new namespace", "known namespace"),
+        Reply::StreamCreated { is_new } => or(*is_new, "new stream", "known stream"),
+        Reply::RecordsAppended { first } => format!("appended from {first}"),
+        Reply::GroupCreated { is_new } => or(*is_new, "new group", "known group"),
+        Reply::GroupJoined { ack_timeout_ms } => format!("joined, ack within {ack_timeout_ms}"),
+        Reply::RecordsTaken { count } => format!("taken {count}"),
+        Reply::RecordsSettled { count } => format!("settled {count}"),
+        Reply::TriggerFired {
+            runs_count,
+            refused_count,
+        } => format!("fired {runs_count}, refused {refused_count}"),
+        Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
     }
 }
 
@@ -120,6 +126,9 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         }
         Effect::RunChanged { .. } | Effect::ModulesChanged => return String::new(),
         Effect::ActionRunEnded { action_run } => format!("ended {action_run}"),
+        Effect::StreamChanged { stream, .. } => format!("changed {stream}"),
+        Effect::RecordsReady { stream, group, .. } => format!("ready {stream} {group}"),
+        Effect::RecordsLost { stream, count, .. } => format!("lost {count} of {stream}"),
     };
     format!("> {text}\n")
 }
@@ -221,6 +230,14 @@ pub(super) fn shortened(text: &str) -> String {
     match text.len() {
         1_001.. => format!("({} bytes)", text.len()),
         _ => text.to_owned(),
+    }
+}
+
+/// Bytes as text; of many, their number.
+pub(super) fn text(bytes: &[u8]) -> String {
+    match bytes.len() {
+        long if long > 1_000 => format!("({long} bytes)"),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::{command, question, show};
 use crate::invariants;
-use flotilla_engine::definition::StepIndex;
+use flotilla_engine::definition::{Definition, StepIndex};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
@@ -30,6 +30,8 @@ pub(super) struct World {
     /// How many events of each run were shown.
     shown: BTreeMap<RunNumber, u64>,
     is_damaged: bool,
+    /// Rows that the last entry wrote, the cluster's own apart.
+    pub(super) writes_count: usize,
 }
 
 /// Scripts begin at this time, in milliseconds.
@@ -52,6 +54,7 @@ impl World {
             fired: Vec::new(),
             shown: BTreeMap::new(),
             is_damaged: false,
+            writes_count: 0,
         }
     }
 
@@ -65,6 +68,9 @@ impl World {
         let mut out = String::new();
         let mut commands = Vec::new();
         for line in logical_lines(input) {
+            if looks_back(&line) {
+                self.apply_shown(std::mem::take(&mut commands), &mut out);
+            }
             if self.set(&line, &mut out) {
                 continue;
             }
@@ -128,6 +134,12 @@ impl World {
         invariants::rows::<T>(&self.store, &())
     }
 
+    /// The time of the last entry.
+    pub(super) fn last_ms(&self) -> u64 {
+        self.read::<Cluster>(&())
+            .map_or(0, |cluster| cluster.now_ms)
+    }
+
     /// Carries out a setting; false for any other line.
     fn set(&mut self, text: &str, out: &mut String) -> bool {
         let mut line = Line::parse(text);
@@ -138,7 +150,9 @@ impl World {
             "offer" => self.offers.push(offer(&mut line)),
             "reopen" => self.engine = self.cold_engine(),
             "damage" => self.damage(&line.word()),
-            "damage-schedule" => self.damage_schedule(&line.word()),
+            "damage-steps" => self.damage_definition(&line.word(), |one| one.steps.clear()),
+            "damage-schedule" => self.damage_definition(&line.word(), |one| one.schedule = None),
+            "damage-trigger" => self.damage_definition(&line.word(), |one| one.trigger = None),
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -162,11 +176,12 @@ impl World {
         out.push_str(&format!("now {}\n", self.stamp.now_ms));
     }
 
-    /// Applies the same command in many entries, showing only what differs.
+    /// Applies a command in many entries, showing only how the last one ended; `%` in it stands for
+    /// the number of the entry.
     fn repeat(&mut self, times: u32, command: &str, out: &mut String) {
         let mut last = String::new();
-        for _ in 0..times {
-            let commands = command::parse(self, command);
+        for number in 1..=times {
+            let commands = command::parse(self, &command.replace('%', &number.to_string()));
             let applied = self.apply(commands);
             last = show::replies(&applied.replies);
         }
@@ -211,6 +226,7 @@ impl World {
             .expect("memory does not fail");
         assert_eq!(applied, cold, "a cache must change nothing");
         self.store.write(&applied.writes);
+        self.writes_count = applied.writes.len() - 1;
         if !self.is_damaged {
             invariants::check(&self.store);
         }
@@ -251,13 +267,13 @@ impl World {
         self.is_damaged = true;
     }
 
-    /// Plants a bug: the live schedule is one that its definition does not have.
-    fn damage_schedule(&mut self, workflow: &str) {
+    /// Plants a bug: the latest revision lacks something that its validation saw.
+    fn damage_definition(&mut self, workflow: &str, damage: impl Fn(&mut Definition)) {
         let name = WorkflowName::new(workflow).expect("a workflow name");
         let key = (Namespace::default_namespace(), name);
         let number = self.read::<Workflows>(&key).expect("the workflow").latest;
         let mut record = self.read::<Definitions>(&number).expect("its latest");
-        record.definition.schedule = None;
+        damage(&mut record.definition);
         let row = (
             encode_key::<Definitions>(&number),
             Some(encode_record::<Definitions>(&record)),
@@ -270,6 +286,22 @@ impl World {
     fn cold_engine(&self) -> Engine {
         Engine::open(&self.store).expect("memory does not fail")
     }
+}
+
+/// Whether a line's meaning depends on what the lines above it have done.
+fn looks_back(line: &str) -> bool {
+    let command = line.lines().next().unwrap_or_default();
+    command.split(' ').any(|word| {
+        matches!(
+            word,
+            "repeat"
+                | "every"
+                | "fire-trigger"
+                | "damage-steps"
+                | "damage-schedule"
+                | "damage-trigger"
+        )
+    })
 }
 
 /// Lines without comments; an indented line continues the one before.
@@ -298,7 +330,7 @@ fn fired_timer(command: &Command) -> Option<TimerKey> {
 fn offer(line: &mut Line) -> Offer {
     let name = |name: &str| ActionName::new(name).expect("an action name");
     Offer {
-        namespace: Namespace::default_namespace(),
+        namespace: line.namespace(),
         worker: WorkerId::new(line.word()).expect("a worker id"),
         actions: line.word().split(',').map(name).collect(),
         slots: line.number("slots").unwrap_or(1),

@@ -13,6 +13,10 @@ pub(super) fn events() -> Vec<EventKind> {
     events.extend(end_events());
     events.extend(plan::events().into_iter().map(EventKind::Plan));
     events.push(EventKind::ScheduleStarted { firing_ms: 1_000 });
+    events.push(EventKind::TriggerStarted {
+        partition: 1,
+        records: vec![samples::record_id()],
+    });
     events
 }
 

@@ -1,0 +1,181 @@
+//! Consumers join a group, are heard, leave it or fall silent (A31).
+
+use super::create::{NewGroup, open};
+use super::{GroupRef, Numbered, arm, assign::reassign, find, require};
+use crate::ids::{ConsumerName, GroupNumber, Namespace};
+use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::store::StoreError;
+use crate::stream;
+use crate::tables::{ConsumerRecord, Consumers, Groups};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// A consumer's time is written at most so often, in milliseconds: it costs a row.
+const HEARD_MS_STEP: u64 = 10_000;
+
+/// Joins a consumer to a group, or says that it still lives: one that is silent for 90 s is removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinGroup {
+    /// The group.
+    pub group: GroupRef,
+    /// The consumer.
+    pub consumer: ConsumerName,
+    /// A random number of its process: a new one gives back at once what the old one had.
+    pub incarnation: u64,
+    /// What a group that is missing is created with; `None` refuses instead.
+    pub create: Option<NewGroup>,
+}
+
+/// Removes a consumer; what it had goes out again at once, the same attempt. Removing one that is not
+/// there is no error; the reply says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaveGroup {
+    /// The group.
+    pub group: GroupRef,
+    /// The consumer.
+    pub consumer: ConsumerName,
+    /// Its process; `None` removes whichever has joined. A newer one is left alone.
+    pub incarnation: Option<u64>,
+}
+
+impl JoinGroup {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let source = stream::require(turn, namespace, &self.group.stream)?;
+        let mut target = match (find(turn, source.0, &self.group.group)?, &self.create) {
+            (Some(found), _) => found,
+            (None, Some(new)) => open(turn, source, &self.group.group, new)?,
+            (None, None) => return Err(Rejection::GroupNotFound(self.group.clone()).into()),
+        };
+        if target.1.trigger.is_some() {
+            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+        }
+        let ack_timeout_ms = target.1.settings.ack_timeout_ms;
+        let key = (target.0, self.consumer.clone());
+        let now_ms = turn.now_ms();
+        let known = turn.get::<Consumers>(&key)?;
+        if let Some(known) = known.filter(|known| known.incarnation == self.incarnation) {
+            let heard = ConsumerRecord {
+                heard_at_ms: now_ms,
+                ..(*known).clone()
+            };
+            turn.put::<Consumers>(&key, heard);
+            return Ok(Reply::GroupJoined { ack_timeout_ms });
+        }
+        self.admit(turn, &mut target)?;
+        let number = target.1.joins_count;
+        turn.put::<Consumers>(
+            &key,
+            ConsumerRecord {
+                number,
+                incarnation: self.incarnation,
+                joined_at_ms: now_ms,
+                heard_at_ms: now_ms,
+            },
+        );
+        reassign(turn, &mut target)?;
+        turn.put::<Groups>(&target.0, target.1);
+        Ok(Reply::GroupJoined { ack_timeout_ms })
+    }
+
+    /// Makes room for a new process, which may take the place of an older one.
+    fn admit(&self, turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Outcome<()> {
+        let now_ms = turn.now_ms();
+        let key = (target.0, self.consumer.clone());
+        if turn.get::<Consumers>(&key)?.is_some() {
+            release(turn, target);
+        } else if target.1.consumers_count == CONSUMERS_MAX {
+            let refusal = Rejection::too_many("consumers of a group", CONSUMERS_MAX as usize);
+            return Err(refusal.into());
+        } else {
+            target.1.consumers_count += 1;
+        }
+        target.1.joins_count += 1;
+        let silent_at_ms = now_ms.saturating_add(WORKER_SILENCE_MS_MAX);
+        let due_ms = target
+            .1
+            .silence_due_ms
+            .map_or(silent_at_ms, |due_ms| due_ms.min(silent_at_ms));
+        target.1.silence_due_ms = Some(due_ms);
+        arm(turn, target, due_ms);
+        Ok(())
+    }
+}
+
+impl LeaveGroup {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let mut target = require(turn, namespace, &self.group)?;
+        let key = (target.0, self.consumer.clone());
+        let is_meant = |found: &ConsumerRecord| {
+            let incarnation = self.incarnation;
+            incarnation.is_none_or(|incarnation| incarnation == found.incarnation)
+        };
+        let is_found = turn
+            .get::<Consumers>(&key)?
+            .is_some_and(|found| is_meant(&found));
+        if is_found {
+            remove(turn, &mut target, &self.consumer);
+            reassign(turn, &mut target)?;
+            turn.put::<Groups>(&target.0, target.1);
+        }
+        Ok(Reply::Deleted { is_found })
+    }
+}
+
+/// Removes consumers that have been silent for too long, and says when to look again.
+pub(super) fn remove_silent(
+    turn: &mut Turn<'_, '_>,
+    target: &mut Numbered,
+) -> Result<(), StoreError> {
+    let mut next_ms = None;
+    let mut is_changed = false;
+    for ((_, name), consumer) in turn.list::<Consumers>(&target.0, CONSUMERS_MAX as usize)? {
+        let silent_at_ms = consumer.heard_at_ms.saturating_add(WORKER_SILENCE_MS_MAX);
+        if silent_at_ms <= turn.now_ms() {
+            remove(turn, target, &name);
+            is_changed = true;
+        } else {
+            next_ms = Some(next_ms.map_or(silent_at_ms, |next: u64| next.min(silent_at_ms)));
+        }
+    }
+    target.1.silence_due_ms = next_ms;
+    if is_changed {
+        reassign(turn, target)?;
+    }
+    Ok(())
+}
+
+/// Notes that a consumer was heard, if that is worth a write.
+pub(super) fn hear(
+    turn: &mut Turn<'_, '_>,
+    group: GroupNumber,
+    name: &ConsumerName,
+) -> Result<(), StoreError> {
+    let key = (group, name.clone());
+    let now_ms = turn.now_ms();
+    let consumer = turn.get::<Consumers>(&key)?;
+    let stale = |found: &ConsumerRecord| found.heard_at_ms.saturating_add(HEARD_MS_STEP) <= now_ms;
+    if let Some(consumer) = consumer.filter(|found| stale(found)) {
+        let heard = ConsumerRecord {
+            heard_at_ms: now_ms,
+            ..(*consumer).clone()
+        };
+        turn.put::<Consumers>(&key, heard);
+    }
+    Ok(())
+}
+
+fn remove(turn: &mut Turn<'_, '_>, target: &mut Numbered, name: &ConsumerName) {
+    turn.delete::<Consumers>(&(target.0, name.clone()));
+    target.1.consumers_count -= 1;
+    release(turn, target);
+}
+
+/// Has the timer give back what belongs to no consumer any more: in bounded pieces, since it may be
+/// much.
+fn release(turn: &mut Turn<'_, '_>, target: &mut Numbered) {
+    let now_ms = turn.now_ms();
+    target.1.has_abandoned = true;
+    arm(turn, target, now_ms);
+}

@@ -1,0 +1,127 @@
+//! Creating a consumer group (A31).
+
+use super::{GroupRef, Numbered, dead_letter_name, find};
+use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
+use crate::limits::GROUPS_MAX;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::store::{KeyRange, StoreError};
+use crate::stream::{self, RecordId, StreamPosition};
+use crate::tables::{
+    GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, StreamRecord, Streams,
+    encode_key, encode_prefix,
+};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Creates a consumer group of a stream that exists. One that is there with the same settings is left
+/// where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateGroup {
+    /// The group.
+    pub group: GroupRef,
+    /// What it is created with.
+    pub new: NewGroup,
+}
+
+/// What a group is created with, and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewGroup {
+    /// Its settings.
+    pub settings: GroupSettings,
+    /// The first record that it reads.
+    pub start: StreamPosition,
+}
+
+impl CreateGroup {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let source = stream::require(turn, namespace, &self.group.stream)?;
+        let Some((_, group)) = find(turn, source.0, &self.group.group)? else {
+            let (number, group) = open(turn, source, &self.group.group, &self.new)?;
+            turn.put::<Groups>(&number, group);
+            return Ok(Reply::GroupCreated { is_new: true });
+        };
+        if group.settings != self.new.settings {
+            return Err(Rejection::GroupExists(self.group.clone()).into());
+        }
+        Ok(Reply::GroupCreated { is_new: false })
+    }
+}
+
+/// Makes a group, which the caller stores.
+pub(super) fn open(
+    turn: &mut Turn<'_, '_>,
+    (stream_number, mut stream): (StreamNumber, StreamRecord),
+    name: &GroupName,
+    new: &NewGroup,
+) -> Outcome<Numbered> {
+    dead_letter_name(&stream.name, name)?;
+    if stream.groups_count == GROUPS_MAX {
+        return Err(Rejection::too_many("groups of a stream", GROUPS_MAX as usize).into());
+    }
+    let mut partitions = Vec::with_capacity(stream.partitions.len());
+    for partition in (0..).take(stream.partitions.len()) {
+        partitions.push(begin(turn, (stream_number, &stream), partition, new.start)?);
+    }
+    let number = GroupNumber(turn.next_number(|cluster| &mut cluster.groups_count)?);
+    turn.put::<GroupNames>(&(stream_number, name.clone()), number);
+    stream.groups_count += 1;
+    stream.holds_count += u32::from(new.settings.holds_retention);
+    turn.put::<Streams>(&stream_number, stream);
+    let group = GroupRecord {
+        stream: stream_number,
+        name: name.clone(),
+        settings: new.settings,
+        trigger: None,
+        partitions,
+        next_partition: 0,
+        consumers_count: 0,
+        joins_count: 0,
+        acked_count: 0,
+        dead_count: 0,
+        lost_count: 0,
+        leases: BTreeMap::new(),
+        has_abandoned: false,
+        waiting_from_ms: 0,
+        silence_due_ms: None,
+        timer_due_ms: None,
+        is_deleted: false,
+        created_at_ms: turn.now_ms(),
+    };
+    Ok((number, group))
+}
+
+/// Where a group begins to read a partition.
+fn begin(
+    turn: &Turn<'_, '_>,
+    (number, stream): (StreamNumber, &StreamRecord),
+    partition: u32,
+    start: StreamPosition,
+) -> Result<GroupPartition, StoreError> {
+    let tail = stream.last_id.next();
+    let next = match start {
+        StreamPosition::Id(id) => id.min(tail),
+        StreamPosition::Tail => tail,
+    };
+    let found = stream.partition(partition).copied().unwrap_or_default();
+    let mut passed_count = found.appended_count;
+    if next == RecordId::START {
+        passed_count = found.removed_count();
+    } else if next < tail {
+        let range = KeyRange {
+            from: encode_key::<Records>(&(number, partition, next)),
+            to: KeyRange::prefix(&encode_prefix::<Records>(&(number, partition))).to,
+        };
+        turn.visit_range::<Records>(&range, |_, content| {
+            passed_count = content.position - 1;
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(GroupPartition {
+        next,
+        passed_count,
+        ..GroupPartition::default()
+    })
+}

@@ -1,0 +1,88 @@
+//! Deleting a consumer group (A31).
+
+use super::{GroupRef, Numbered, announce, arm, find};
+use crate::ids::{GroupNumber, Namespace, StreamNumber};
+use crate::limits::SWEEP_ROWS_MAX;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::store::StoreError;
+use crate::stream;
+use crate::tables::{Consumers, Deliveries, GroupNames, Groups, Redeliveries, Streams, Table};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Deletes a group: how far it has read and what is in flight are forgotten. Its name is free at once.
+/// Deleting one that is not there is no error; the reply says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteGroup {
+    /// The group.
+    pub group: GroupRef,
+}
+
+impl DeleteGroup {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let (number, mut stream) = stream::require(turn, namespace, &self.group.stream)?;
+        let Some(target) = find(turn, number, &self.group.group)? else {
+            return Ok(Reply::Deleted { is_found: false });
+        };
+        if target.1.trigger.is_some() {
+            return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
+        }
+        stream.groups_count -= 1;
+        stream.holds_count -= u32::from(target.1.settings.holds_retention);
+        announce(turn, &target.1)?;
+        abandon(turn, target)?;
+        turn.put::<Streams>(&number, stream);
+        Ok(Reply::Deleted { is_found: true })
+    }
+}
+
+/// Deletes all groups of a stream that is being deleted.
+pub(crate) fn delete_all(turn: &mut Turn<'_, '_>, stream: StreamNumber) -> Result<(), StoreError> {
+    for (_, number) in turn.list::<GroupNames>(&stream, usize::MAX)? {
+        let group = turn.get::<Groups>(&number)?;
+        let group = group.expect("a name is deleted before its group");
+        abandon(turn, (*number, Arc::unwrap_or_clone(group)))?;
+    }
+    Ok(())
+}
+
+/// Frees the group's name and leaves its rows to the timer.
+fn abandon(turn: &mut Turn<'_, '_>, mut target: Numbered) -> Result<(), StoreError> {
+    turn.delete::<GroupNames>(&(target.1.stream, target.1.name.clone()));
+    target.1.is_deleted = true;
+    let now_ms = turn.now_ms();
+    arm(turn, &mut target, now_ms);
+    turn.put::<Groups>(&target.0, target.1);
+    Ok(())
+}
+
+/// Removes a piece of a deleted group's rows, and with the last piece the group.
+pub(super) fn sweep(turn: &mut Turn<'_, '_>, mut target: Numbered) -> Result<(), StoreError> {
+    let number = target.0;
+    let mut rows_left = SWEEP_ROWS_MAX;
+    clear::<Deliveries>(turn, number, &mut rows_left)?;
+    clear::<Redeliveries>(turn, number, &mut rows_left)?;
+    clear::<Consumers>(turn, number, &mut rows_left)?;
+    if rows_left > 0 {
+        turn.delete::<Groups>(&number);
+        return Ok(());
+    }
+    let now_ms = turn.now_ms();
+    arm(turn, &mut target, now_ms);
+    turn.put::<Groups>(&number, target.1);
+    Ok(())
+}
+
+fn clear<T: Table>(
+    turn: &mut Turn<'_, '_>,
+    number: GroupNumber,
+    rows_left: &mut usize,
+) -> Result<(), StoreError> {
+    for (key, _) in turn.list::<T>(&number, *rows_left)? {
+        turn.delete::<T>(&key);
+        *rows_left -= 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A group's timer: leases that have ended, consumers that are silent, delays that are over.
+//!
+//! One timer a group, not one a record: it is set for the earliest of all, and looks for itself what
+//! has fallen due. What it looks through is bounded by the records that a group may have in flight.
+
+use super::give_back::{Reason, give_back};
+use super::settle::keep;
+use super::{DeliveryKey, Numbered, announce, arm, consumer, delete, waiting};
+use crate::ids::{ConsumerName, GroupNumber};
+use crate::limits::{CONSUMERS_MAX, SWEEP_ROWS_MAX};
+use crate::store::StoreError;
+use crate::tables::{Consumers, Deliveries, DeliveryRecord, GroupRecord, Groups};
+use crate::turn::{Outcome, Turn};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Records that one firing moves to the dead-letter stream at most: each may be of 1 MiB.
+const BURIALS_MAX: usize = 16;
+
+/// The group's timer fires.
+pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<()> {
+    let Some(group) = turn.get::<Groups>(&number)? else {
+        return Ok(());
+    };
+    let mut target = (number, Arc::unwrap_or_clone(group));
+    target.1.timer_due_ms = None;
+    if target.1.is_deleted {
+        return Ok(delete::sweep(turn, target)?);
+    }
+    let now_ms = turn.now_ms();
+    let is_due = |due_ms: Option<u64>| due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+    if is_due(target.1.silence_due_ms) {
+        consumer::remove_silent(turn, &mut target)?;
+    }
+    let leases_due_ms = |group: &GroupRecord| group.leases.keys().next().copied();
+    let mut is_any_given_back = false;
+    if target.1.has_abandoned || is_due(leases_due_ms(&target.1)) {
+        is_any_given_back = end_leases(turn, &mut target)?;
+    }
+    let (is_any_ready, waiting_due_ms) = waiting::look(turn, &target)?;
+    if is_any_given_back || is_any_ready {
+        announce(turn, &target.1)?;
+    }
+    let dues = [
+        waiting_due_ms,
+        leases_due_ms(&target.1),
+        target.1.has_abandoned.then_some(now_ms),
+        target.1.silence_due_ms,
+    ];
+    if let Some(due_ms) = dues.into_iter().flatten().min() {
+        arm(turn, &mut target, due_ms);
+    }
+    turn.put::<Groups>(&number, target.1);
+    Ok(())
+}
+
+/// Gives back what was not settled in time and what belongs to consumers that are gone; a piece of
+/// it, if it is much. True when there was something.
+fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, StoreError> {
+    let now_ms = turn.now_ms();
+    let mut rows_left = SWEEP_ROWS_MAX;
+    let mut burials_left = BURIALS_MAX;
+    target.1.has_abandoned = false;
+    for (key, delivery, is_abandoned) in find_ended(turn, target.0)? {
+        let reason = if is_abandoned {
+            Reason::Abandoned
+        } else {
+            Reason::Expired
+        };
+        let mut left = Vec::new();
+        for record in &delivery.records {
+            let has_ended = is_abandoned || record.expires_at_ms <= now_ms;
+            if !has_ended || rows_left == 0 || burials_left == 0 {
+                left.push(*record);
+                continue;
+            }
+            let is_buried = give_back(turn, target, record, reason)?;
+            rows_left -= 1;
+            burials_left -= usize::from(is_buried);
+        }
+        target.1.has_abandoned |= is_abandoned && !left.is_empty();
+        if left.len() < delivery.records.len() {
+            keep(turn, &key, (delivery.consumer, left));
+        }
+    }
+    Ok(rows_left < SWEEP_ROWS_MAX)
+}
+
+/// A delivery of which something has to be given back; all of it, when its consumer is gone.
+type Ended = (DeliveryKey, Arc<DeliveryRecord>, bool);
+
+fn find_ended(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<Vec<Ended>, StoreError> {
+    let now_ms = turn.now_ms();
+    let consumers = turn.list::<Consumers>(&number, CONSUMERS_MAX as usize)?;
+    let numbers: BTreeMap<ConsumerName, u32> = consumers
+        .into_iter()
+        .map(|((_, name), consumer)| (name, consumer.number))
+        .collect();
+    let mut ended = Vec::new();
+    turn.visit::<Deliveries>(&number, |key, delivery| {
+        let is_abandoned = numbers.get(&key.1) != Some(&delivery.consumer);
+        let mut records = delivery.records.iter();
+        if is_abandoned || records.any(|record| record.expires_at_ms <= now_ms) {
+            ended.push((key, delivery, is_abandoned));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(ended)
+}

@@ -1,0 +1,82 @@
+//! Giving records to a consumer (A31).
+
+use super::choose::Choice;
+use super::lease::{self, end_of_lease};
+use super::{GroupRef, consumer, require};
+use crate::ids::{ConsumerName, Namespace};
+use crate::limits::READ_RECORDS_MAX;
+use crate::rejection::Rejection;
+use crate::reply::Reply;
+use crate::stream;
+use crate::tables::{Consumers, DeliveredRecord, Deliveries, DeliveryRecord, Groups};
+use crate::turn::{Outcome, Turn};
+use crate::worker;
+use serde::{Deserialize, Serialize};
+
+/// A random number that names one take of a consumer; kept when it is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TakeId(pub u64);
+
+/// Gives records to a consumer for the group's ack timeout. Where there is none for it, nothing is
+/// written: a caller that wants to wait does so outside, for the effects that announce records.
+///
+/// Sent again, it answers with what is left of the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeRecords {
+    /// The group.
+    pub group: GroupRef,
+    /// The consumer, which has joined.
+    pub consumer: ConsumerName,
+    /// Names what is given.
+    pub take: TakeId,
+    /// Records at most.
+    pub count_max: u32,
+}
+
+impl TakeRecords {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let mut target = require(turn, namespace, &self.group)?;
+        let consumer = turn.get::<Consumers>(&(target.0, self.consumer.clone()))?;
+        let consumer =
+            consumer.ok_or_else(|| Rejection::ConsumerNotFound(self.consumer.clone()))?;
+        let key = (target.0, self.consumer.clone(), self.take);
+        if let Some(given) = turn.get::<Deliveries>(&key)? {
+            return Ok(taken(given.records.len()));
+        }
+        if worker::is_draining(turn, namespace, &self.consumer)? {
+            return Ok(taken(0));
+        }
+        let stream = stream::load(turn, target.1.stream)?;
+        let count_max = usize::try_from(self.count_max).unwrap_or(usize::MAX);
+        let wanted = (consumer.number, count_max.min(READ_RECORDS_MAX));
+        let mut choice = Choice::new(&mut target, &stream, wanted);
+        choice.fill(turn)?;
+        let (chosen, is_anything_lost) = (choice.chosen, choice.is_anything_lost);
+        if !chosen.is_empty() {
+            let ack_timeout_ms = target.1.settings.ack_timeout_ms;
+            let expires_at_ms = end_of_lease(turn.now_ms(), ack_timeout_ms);
+            let records = chosen.iter().map(|chosen| DeliveredRecord {
+                id: chosen.id,
+                partition: chosen.partition,
+                attempt: chosen.attempt,
+                expires_at_ms,
+            });
+            let delivery = DeliveryRecord {
+                consumer: consumer.number,
+                records: records.collect(),
+            };
+            turn.put::<Deliveries>(&key, delivery);
+            lease::begin(turn, &mut target, (chosen.len(), expires_at_ms));
+            consumer::hear(turn, target.0, &self.consumer)?;
+        }
+        if is_anything_lost || !chosen.is_empty() {
+            turn.put::<Groups>(&target.0, target.1);
+        }
+        Ok(taken(chosen.len()))
+    }
+}
+
+fn taken(count: usize) -> Reply {
+    let count = u32::try_from(count).expect("a delivery is bounded");
+    Reply::RecordsTaken { count }
+}

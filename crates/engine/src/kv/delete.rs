@@ -1,0 +1,23 @@
+//! Deleting a key (A40).
+
+use super::{live, remove};
+use crate::ids::{KvKey, Namespace};
+use crate::reply::Reply;
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Deletes a key. Deleting one that is not there is no error; the reply says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteKey {
+    /// The key.
+    pub key: KvKey,
+}
+
+impl DeleteKey {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.key.clone());
+        let is_found = live(turn, &key)?.is_some();
+        remove(turn, &key)?;
+        Ok(Reply::Deleted { is_found })
+    }
+}

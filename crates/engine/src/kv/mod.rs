@@ -1,0 +1,43 @@
+//! Commands on keys and values (A40).
+//!
+//! A key that has expired is gone for everybody at once; its row goes later, in bounded pieces.
+
+mod delete;
+mod set;
+mod sweep;
+
+pub use delete::DeleteKey;
+pub use set::{SetCondition, SetKey};
+pub use sweep::SweepKeys;
+
+use crate::ids::{KvKey, Namespace};
+use crate::store::StoreError;
+use crate::tables::{KeyExpiries, KeyRecord, Keys};
+use crate::turn::Turn;
+use std::sync::Arc;
+
+/// The record of a key, unless it is absent or has expired.
+fn live(
+    turn: &mut Turn<'_, '_>,
+    key: &(Namespace, KvKey),
+) -> Result<Option<Arc<KeyRecord>>, StoreError> {
+    let now_ms = turn.now_ms();
+    let record = turn.get::<Keys>(key)?;
+    Ok(record.filter(|record| record.is_live(now_ms)))
+}
+
+/// Removes what is stored of a key, expired or not.
+fn remove(turn: &mut Turn<'_, '_>, key: &(Namespace, KvKey)) -> Result<(), StoreError> {
+    let Some(record) = turn.get::<Keys>(key)? else {
+        return Ok(());
+    };
+    turn.delete::<Keys>(key);
+    if let Some(expires_at_ms) = record.expires_at_ms {
+        turn.delete::<KeyExpiries>(&expiry(expires_at_ms, key));
+    }
+    Ok(())
+}
+
+fn expiry(expires_at_ms: u64, (namespace, key): &(Namespace, KvKey)) -> (u64, Namespace, KvKey) {
+    (expires_at_ms, namespace.clone(), key.clone())
+}

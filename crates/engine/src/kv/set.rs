@@ -1,0 +1,81 @@
+//! Writing a value (A40).
+
+use super::{expiry, live, remove};
+use crate::bytes::Bytes;
+use crate::ids::{KvKey, Namespace};
+use crate::limits::KV_VALUE_BYTES_MAX;
+use crate::rejection::{Rejection, check_bytes};
+use crate::reply::Reply;
+use crate::tables::{KeyExpiries, KeyRecord, Keys};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// Writes a value; replaces the key's value and its time to live.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetKey {
+    /// The key.
+    pub key: KvKey,
+    /// The value, at most 64 KiB.
+    pub value: Bytes,
+    /// How long it lives, in milliseconds; `None` is for ever.
+    pub ttl_ms: Option<NonZeroU64>,
+    /// What must hold for the write.
+    pub condition: SetCondition,
+}
+
+/// What must hold of a key before it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SetCondition {
+    /// Anything.
+    Always,
+    /// There is no such key.
+    IfAbsent,
+    /// The key has this version: compare and set.
+    IfVersion(u64),
+}
+
+impl SetKey {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        check_bytes("the value", self.value.len(), KV_VALUE_BYTES_MAX)?;
+        let key = (namespace.clone(), self.key.clone());
+        let found = live(turn, &key)?.map(|record| record.version);
+        self.check(found)?;
+        remove(turn, &key)?;
+        let version = turn.next_number(|cluster| &mut cluster.key_versions_count)?;
+        let updated_at_ms = turn.now_ms();
+        let expires_at_ms = self
+            .ttl_ms
+            .map(|ttl_ms| updated_at_ms.saturating_add(ttl_ms.get()));
+        if let Some(expires_at_ms) = expires_at_ms {
+            turn.put::<KeyExpiries>(&expiry(expires_at_ms, &key), ());
+        }
+        let value = self.value.clone();
+        turn.put::<Keys>(
+            &key,
+            KeyRecord {
+                value,
+                version,
+                expires_at_ms,
+                updated_at_ms,
+            },
+        );
+        Ok(Reply::KeySet { version })
+    }
+
+    fn check(&self, found: Option<u64>) -> Result<(), Rejection> {
+        match (self.condition, found) {
+            (SetCondition::Always, _) | (SetCondition::IfAbsent, None) => Ok(()),
+            (SetCondition::IfVersion(expected), Some(found)) if expected == found => Ok(()),
+            (SetCondition::IfAbsent, Some(version)) => Err(Rejection::KeyExists {
+                key: self.key.clone(),
+                version,
+            }),
+            (SetCondition::IfVersion(expected), found) => Err(Rejection::KeyVersionMismatch {
+                key: self.key.clone(),
+                expected,
+                found,
+            }),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Triggers: which streams start runs, and what has been started (W41).
+
+use super::{DefinitionNumber, tables};
+use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
+use serde::{Deserialize, Serialize};
+
+tables! {
+    /// By workflow, once one of its revisions was the latest with a trigger. Lives as long as the
+    /// workflow, so that counters outlast a revision.
+    59 Triggers((Namespace, WorkflowName)) -> TriggerRecord, HOT;
+    /// Live triggers by the namespace and name of their stream, which may be missing. Live until the
+    /// latest revision has another stream or none.
+    60 TriggersByStream((Namespace, StreamName, Namespace, WorkflowName)) -> ();
+    /// Triggers that have records to fire, by the time from which the driver must look. Live until
+    /// nothing is left to fire or the trigger is stopped.
+    61 TriggersDue((u64, Namespace, WorkflowName)) -> ();
+}
+
+/// A workflow's trigger.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerRecord {
+    /// That of the latest revision; `None` while it has none (W5).
+    pub live: Option<LiveTrigger>,
+    /// Runs that it started.
+    pub runs_count: u64,
+    /// Records that these runs began with.
+    pub records_count: u64,
+    /// Records whose start was refused: they went to the dead-letter stream.
+    pub refused_count: u64,
+    /// The last firing, in milliseconds.
+    pub last_fired_ms: Option<u64>,
+}
+
+/// The trigger of the latest revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveTrigger {
+    /// The revision.
+    pub definition: DefinitionNumber,
+    /// The consumer group whose cursor is its own; `None` while there is no such stream.
+    pub group: Option<GroupNumber>,
+    /// From when on the driver must look, in milliseconds; `None` while there is nothing to fire.
+    pub due_ms: Option<u64>,
+}

@@ -1,0 +1,271 @@
+//! A trigger fires (W41).
+
+use super::batch::{TriggerBatch, input};
+use super::due::{TriggerKey, block, rearm};
+use super::live::load;
+use crate::definition::{StepIndex, Trigger};
+use crate::group;
+use crate::ids::{Namespace, WorkflowName};
+use crate::json::Json;
+use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::rejection::{Rejection, check_bytes};
+use crate::reply::Reply;
+use crate::run::{self, Opening, Work};
+use crate::store::{KeyRange, StoreError};
+use crate::stream::{self, RecordId};
+use crate::tables::{
+    DefinitionNumber, Event, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
+    TriggeredBy, Triggers, encode_key, encode_prefix,
+};
+use crate::turn::{Outcome, Turn};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Starts a run for each batch of records that lie next in a partition, and moves the trigger on
+/// behind them. It names where the trigger stands and the very records, so a second one finds others:
+/// exactly once without a key to remember (design rule 6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FireTrigger {
+    /// Whose trigger.
+    pub workflow: WorkflowName,
+    /// The revision whose schema was asked.
+    pub definition: DefinitionNumber,
+    /// The partition that is read.
+    pub partition: u32,
+    /// Where the trigger's group stands in it.
+    pub cursor: RecordId,
+    /// The records that lie there, in their order.
+    pub batches: Vec<TriggerBatch>,
+}
+
+/// A record that is read, with its content.
+type Read = (RecordId, Arc<RecordContent>);
+
+/// A firing under way.
+struct Firing<'a> {
+    key: &'a TriggerKey,
+    command: &'a FireTrigger,
+    trigger: Trigger,
+    group: group::Numbered,
+    record: TriggerRecord,
+    runs_count: u32,
+    refused_count: u32,
+}
+
+impl FireTrigger {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        let key = (namespace.clone(), self.workflow.clone());
+        let (record, mut live) = self.expected(turn, &key)?;
+        let trigger = block(turn, self.definition)?;
+        self.check(&trigger)?;
+        let number = live.group.ok_or_else(|| self.moved())?;
+        let mut firing = Firing {
+            key: &key,
+            command: self,
+            trigger,
+            group: group::load(turn, number)?,
+            record,
+            runs_count: 0,
+            refused_count: 0,
+        };
+        let mut records = firing.pass(turn)?.into_iter();
+        for batch in &self.batches {
+            let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
+            firing.carry_out(turn, batch, &records)?;
+        }
+        let (number, group) = firing.group;
+        turn.put::<Groups>(&number, group);
+        rearm(turn, &key, &mut live)?;
+        let mut record = firing.record;
+        record.live = Some(live);
+        record.last_fired_ms = Some(turn.now_ms());
+        turn.put::<Triggers>(&key, record);
+        Ok(Reply::TriggerFired {
+            runs_count: firing.runs_count,
+            refused_count: firing.refused_count,
+        })
+    }
+
+    /// The trigger as the command expects it: live by this revision, with something to fire.
+    fn expected(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        key: &TriggerKey,
+    ) -> Outcome<(TriggerRecord, LiveTrigger)> {
+        let record = load(turn, key)?;
+        let is_named =
+            |live: &LiveTrigger| live.definition == self.definition && live.due_ms.is_some();
+        let live = record.live.filter(is_named).ok_or_else(|| self.moved())?;
+        Ok((record, live))
+    }
+
+    fn moved(&self) -> Rejection {
+        Rejection::TriggerMoved(self.workflow.clone())
+    }
+
+    /// What can be said of the batches without the stream.
+    fn check(&self, trigger: &Trigger) -> Result<(), Rejection> {
+        if self.batches.is_empty() || self.batches.iter().any(|batch| batch.records.is_empty()) {
+            return Err(Rejection::RecordsMissing);
+        }
+        let records_count: usize = self.batches.iter().map(|batch| batch.records.len()).sum();
+        if records_count > READ_RECORDS_MAX {
+            return Err(Rejection::too_many("records in a firing", READ_RECORDS_MAX));
+        }
+        if self.batches.len() > TRIGGER_RUNS_MAX {
+            return Err(Rejection::too_many("batches in a firing", TRIGGER_RUNS_MAX));
+        }
+        let size_max = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
+        let mut batches = self.batches.iter();
+        if batches.any(|batch| batch.records.len() > size_max) {
+            return Err(Rejection::too_many("records in a batch", size_max));
+        }
+        Ok(())
+    }
+
+    /// Whether a last batch that is not whole has waited for long enough; one that another record
+    /// follows was closed by that one.
+    fn is_last_due(&self, trigger: &Trigger, now_ms: u64) -> bool {
+        let Some(last) = self.batches.last() else {
+            return true;
+        };
+        let is_whole = last.records.len() as u64 >= u64::from(trigger.batch_size);
+        let is_old = last
+            .records
+            .first()
+            .is_some_and(|first| first.id.ms.saturating_add(trigger.batch_timeout_ms) <= now_ms);
+        is_whole || is_old || last.refusal.is_some()
+    }
+}
+
+impl Firing<'_> {
+    /// Moves the group on behind the records that are named, and reads them.
+    fn pass(&mut self, turn: &mut Turn<'_, '_>) -> Outcome<Vec<Read>> {
+        let command = self.command;
+        let (_, group) = &mut self.group;
+        let stream = stream::load(turn, group.stream)?;
+        let found = stream.partition(command.partition).copied();
+        let (Some(found), Some(own)) = (found, group.partition(command.partition)) else {
+            return Err(command.moved().into());
+        };
+        let front = found.front.unwrap_or(RecordId::END);
+        if own.next != command.cursor {
+            return Err(command.moved().into());
+        }
+        let place = (group.stream, command.partition, own.next.max(front));
+        let batches = command.batches.iter();
+        let named: Vec<RecordId> = batches
+            .flat_map(|batch| batch.records.iter().map(|record| record.id))
+            .collect();
+        let records = read(turn, place, named.len())?;
+        if !records.iter().map(|(id, _)| id).eq(&named) {
+            return Err(command.moved().into());
+        }
+        let bytes: u64 = records.iter().map(|(_, content)| content.size()).sum();
+        if bytes > READ_BYTES_MAX && records.len() > 1 {
+            let (noun, bytes_max) = ("the firing".to_owned(), READ_BYTES_MAX);
+            let refusal = Rejection::TooLarge {
+                noun,
+                bytes,
+                bytes_max,
+            };
+            return Err(refusal.into());
+        }
+        for (id, content) in &records {
+            group::pass(group, command.partition, (*id, content.position));
+        }
+        let is_followed = group
+            .partition(command.partition)
+            .is_some_and(|own| own.lag(&found) > 0);
+        if !is_followed && !command.is_last_due(&self.trigger, turn.now_ms()) {
+            return Err(Rejection::BatchNotDue.into());
+        }
+        Ok(records)
+    }
+
+    /// Starts the run of a batch, or gives its records to the dead-letter stream.
+    fn carry_out(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        batch: &TriggerBatch,
+        records: &[Read],
+    ) -> Outcome<()> {
+        if let Some(refusal) = &batch.refusal {
+            return Ok(self.refuse(turn, records, refusal)?);
+        }
+        let flags = batch.records.iter().map(|record| record.is_json);
+        let payloads = records.iter().zip(flags);
+        let payloads = payloads.map(|((_, content), is_json)| (&content.payload[..], is_json));
+        let input = input(self.trigger.batch_size, payloads);
+        match check_bytes("the input", input.as_str().len(), PAYLOAD_BYTES_MAX) {
+            Ok(()) => self.start(turn, input, records),
+            Err(refusal) if records.len() == 1 => {
+                Ok(self.refuse(turn, records, &refusal.to_string())?)
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    fn start(&mut self, turn: &mut Turn<'_, '_>, input: Json, records: &[Read]) -> Outcome<()> {
+        let partition = self.command.partition;
+        let records: Vec<RecordId> = records.iter().map(|(id, _)| *id).collect();
+        let opening = Opening {
+            namespace: self.key.0.clone(),
+            run_id: None,
+            definition: self.command.definition,
+            input,
+            idempotency_key: None,
+            triggered_by: TriggeredBy::Trigger { first: records[0] },
+            parent: None,
+            nesting: 0,
+        };
+        self.group.1.acked_count += records.len() as u64;
+        self.record.records_count += records.len() as u64;
+        self.record.runs_count += 1;
+        self.runs_count += 1;
+        let run = run::open(turn, opening)?.number;
+        let kind = EventKind::TriggerStarted { partition, records };
+        turn.event(run, Event { step: None, kind });
+        let step = StepIndex::START;
+        run::advance(turn, Work::Enter { run, step })
+    }
+
+    fn refuse(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        records: &[Read],
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        for (id, _) in records {
+            let record = (self.command.partition, *id);
+            group::bury(turn, &mut self.group, record, (1, Some(reason)))?;
+            self.record.refused_count += 1;
+            self.refused_count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The first records of a partition at or behind an id.
+fn read(
+    turn: &Turn<'_, '_>,
+    place: <Records as crate::tables::Table>::Key,
+    count: usize,
+) -> Result<Vec<Read>, StoreError> {
+    let (stream, partition, _) = place;
+    let range = KeyRange {
+        from: encode_key::<Records>(&place),
+        to: KeyRange::prefix(&encode_prefix::<Records>(&(stream, partition))).to,
+    };
+    let mut records = Vec::with_capacity(count);
+    turn.visit_range::<Records>(&range, |(_, _, id), content| {
+        records.push((id, content));
+        if records.len() < count {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
+    Ok(records)
+}

@@ -1,0 +1,192 @@
+//! Which trigger is live, and whether it fires (W5, W42).
+
+use super::due::{TriggerKey, block, disarm, rearm};
+use crate::definition::Trigger;
+use crate::group::{self, GroupRef};
+use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
+use crate::limits::GROUPS_MAX;
+use crate::rejection::Rejection;
+use crate::store::StoreError;
+use crate::stream;
+use crate::tables::{
+    DefinitionNumber, Definitions, LiveTrigger, TriggerRecord, Triggers, TriggersByStream,
+    Workflows,
+};
+use crate::turn::{Outcome, Turn};
+use crate::workflow::pinned;
+use std::sync::Arc;
+
+/// A revision became the latest: its trigger is the live one, or there is none (W5). In the entry of
+/// the create, so that no record can fall between the old trigger and the new one. One that reads
+/// with the same group goes on where the old one stood.
+///
+/// # Errors
+/// [`Rejection::GroupTaken`] when others read with the group that it names.
+pub(crate) fn make_live(
+    turn: &mut Turn<'_, '_>,
+    key: &TriggerKey,
+    definition: DefinitionNumber,
+) -> Outcome<()> {
+    let mut record = load(turn, key)?;
+    if record
+        .live
+        .is_some_and(|live| live.definition == definition)
+    {
+        return Ok(());
+    }
+    let latest = pinned(turn, definition)?;
+    let trigger = latest.definition.trigger.as_ref();
+    if record.live.is_none() && trigger.is_none() {
+        return Ok(());
+    }
+    if let Some(old) = record.live.take() {
+        leave(turn, key, old)?;
+    }
+    if let Some(trigger) = trigger {
+        let mut live = LiveTrigger {
+            definition,
+            group: join(turn, key, trigger)?,
+            due_ms: None,
+        };
+        rearm(turn, key, &mut live)?;
+        record.live = Some(live);
+    }
+    turn.put::<Triggers>(key, record);
+    Ok(())
+}
+
+/// The workflow was enabled or disabled: its trigger fires or stands still, and only while it fires
+/// does the stream keep records for it (W42, A32). Its place in the stream stays.
+pub(crate) fn set_enabled(
+    turn: &mut Turn<'_, '_>,
+    key: &TriggerKey,
+    is_enabled: bool,
+) -> Result<(), StoreError> {
+    let mut record = load(turn, key)?;
+    let Some(mut live) = record.live else {
+        return Ok(());
+    };
+    if let Some(group) = live.group {
+        group::set_holding(turn, group, is_enabled)?;
+    }
+    rearm(turn, key, &mut live)?;
+    if record.live != Some(live) {
+        record.live = Some(live);
+        turn.put::<Triggers>(key, record);
+    }
+    Ok(())
+}
+
+/// The trigger of a revision was set aside: it no longer fires, but its stream still keeps what it
+/// has not read (design rule 10).
+pub(crate) fn set_aside(
+    turn: &mut Turn<'_, '_>,
+    definition: DefinitionNumber,
+) -> Result<(), StoreError> {
+    let Some(revision) = turn.get::<Definitions>(&definition)? else {
+        return Ok(());
+    };
+    let key = (revision.namespace.clone(), revision.definition.name.clone());
+    let mut record = load(turn, &key)?;
+    match &mut record.live {
+        Some(live) if live.definition == definition => {
+            disarm(turn, &key, live);
+            turn.put::<Triggers>(&key, record);
+        }
+        Some(_) | None => {}
+    }
+    Ok(())
+}
+
+/// What is known of a workflow's trigger.
+pub(super) fn load(turn: &mut Turn<'_, '_>, key: &TriggerKey) -> Result<TriggerRecord, StoreError> {
+    let record = turn.get::<Triggers>(key)?;
+    Ok(record.map(Arc::unwrap_or_clone).unwrap_or_default())
+}
+
+/// Lets a trigger read a stream that has appeared.
+pub(super) fn attach(
+    turn: &mut Turn<'_, '_>,
+    key: &TriggerKey,
+    live: &mut LiveTrigger,
+) -> Outcome<()> {
+    let trigger = block(turn, live.definition)?;
+    live.group = claim(turn, key, &trigger)?;
+    Ok(rearm(turn, key, live)?)
+}
+
+/// The namespace of a trigger's stream.
+fn namespace_of(key: &TriggerKey, trigger: &Trigger) -> Namespace {
+    trigger.namespace.clone().unwrap_or_else(|| key.0.clone())
+}
+
+/// The old trigger leaves its stream; how far its group has read is kept.
+fn leave(turn: &mut Turn<'_, '_>, key: &TriggerKey, mut old: LiveTrigger) -> Outcome<()> {
+    disarm(turn, key, &mut old);
+    let trigger = block(turn, old.definition)?;
+    turn.delete::<TriggersByStream>(&row_of(key, &trigger));
+    if let Some(group) = old.group {
+        group::release(turn, group)?;
+    }
+    Ok(())
+}
+
+/// The new trigger registers with its stream, and reads it if it is there.
+fn join(
+    turn: &mut Turn<'_, '_>,
+    key: &TriggerKey,
+    trigger: &Trigger,
+) -> Outcome<Option<GroupNumber>> {
+    let group = group_of(trigger);
+    group::check_name(&group)?;
+    let source = (namespace_of(key, trigger), trigger.stream.clone());
+    let others = turn.list::<TriggersByStream>(&source, GROUPS_MAX as usize)?;
+    if others.len() == GROUPS_MAX as usize {
+        return Err(Rejection::too_many("triggers of a stream", GROUPS_MAX as usize).into());
+    }
+    for ((_, _, namespace, workflow), _) in others {
+        let Some(live) = load(turn, &(namespace, workflow))?.live else {
+            continue;
+        };
+        let other = block(turn, live.definition)?;
+        if other.consumer_group == trigger.consumer_group {
+            return Err(Rejection::GroupTaken(group).into());
+        }
+    }
+    turn.put::<TriggersByStream>(&row_of(key, trigger), ());
+    claim(turn, key, trigger)
+}
+
+/// Makes the group the trigger's own, if the stream is there.
+fn claim(
+    turn: &mut Turn<'_, '_>,
+    key: &TriggerKey,
+    trigger: &Trigger,
+) -> Outcome<Option<GroupNumber>> {
+    let namespace = namespace_of(key, trigger);
+    let Some(source) = stream::find(turn, &namespace, &trigger.stream)? else {
+        return Ok(None);
+    };
+    let workflow = turn.get::<Workflows>(key)?;
+    let claim = group::Claim {
+        group: group_of(trigger),
+        mode: trigger.consumption,
+        is_holding: workflow.is_some_and(|workflow| workflow.is_enabled),
+        trigger: key.clone(),
+    };
+    group::claim(turn, source, claim).map(Some)
+}
+
+fn group_of(trigger: &Trigger) -> GroupRef {
+    GroupRef {
+        stream: trigger.stream.clone(),
+        group: trigger.consumer_group.clone(),
+    }
+}
+
+/// The row that says whose trigger waits for which stream.
+fn row_of(key: &TriggerKey, trigger: &Trigger) -> (Namespace, StreamName, Namespace, WorkflowName) {
+    let (namespace, workflow) = key.clone();
+    let stream = trigger.stream.clone();
+    (namespace_of(key, trigger), stream, namespace, workflow)
+}

@@ -1,0 +1,63 @@
+//! What happens to a stream, and which triggers that concerns.
+
+use super::due::{TriggerKey, disarm, rearm};
+use super::live::{attach, load};
+use crate::command::Subject;
+use crate::ids::{Namespace, StreamName};
+use crate::limits::GROUPS_MAX;
+use crate::store::StoreError;
+use crate::tables::{LiveTrigger, Triggers, TriggersByStream};
+use crate::turn::{Halt, Outcome, Turn};
+
+/// Names a stream.
+type Source = (Namespace, StreamName);
+
+/// A stream was created: triggers that wait for it begin at its first record.
+pub(crate) fn stream_appeared(turn: &mut Turn<'_, '_>, source: &Source) -> Result<(), StoreError> {
+    change_each(turn, source, attach)
+}
+
+/// Records of a stream came or went.
+pub(crate) fn stream_changed(turn: &mut Turn<'_, '_>, source: &Source) -> Result<(), StoreError> {
+    change_each(turn, source, |turn, key, live| Ok(rearm(turn, key, live)?))
+}
+
+/// A stream was deleted, and its groups with it: its triggers wait until there is another one.
+pub(crate) fn stream_gone(turn: &mut Turn<'_, '_>, source: &Source) -> Result<(), StoreError> {
+    change_each(turn, source, |turn, key, live| {
+        live.group = None;
+        disarm(turn, key, live);
+        Ok(())
+    })
+}
+
+/// Changes each trigger of a stream. A panic sets the trigger aside, not who works on the stream.
+fn change_each(
+    turn: &mut Turn<'_, '_>,
+    source: &Source,
+    change: impl Fn(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> Outcome<()>,
+) -> Result<(), StoreError> {
+    let triggers = turn.list::<TriggersByStream>(source, GROUPS_MAX as usize)?;
+    let suspect = turn.suspected();
+    for ((_, _, namespace, workflow), _) in triggers {
+        let key = (namespace, workflow);
+        let mut record = load(turn, &key)?;
+        let Some(mut live) = record.live else {
+            continue;
+        };
+        turn.suspect(Subject::Trigger(live.definition));
+        match change(turn, &key, &mut live) {
+            Ok(()) => {}
+            Err(Halt::Store(error)) => return Err(error),
+            Err(Halt::Rejected(rejection)) => {
+                panic!("a trigger's group was checked when it became live, but {rejection}")
+            }
+        }
+        if record.live != Some(live) {
+            record.live = Some(live);
+            turn.put::<Triggers>(&key, record);
+        }
+    }
+    turn.restore_suspect(suspect);
+    Ok(())
+}

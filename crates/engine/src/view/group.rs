@@ -1,0 +1,304 @@
+//! Consumer groups: where they stand and what is in flight (A31).
+
+use super::page::{Page, Scope, page, prefix};
+use super::stream::{RecordView, find_stream};
+use crate::group::{GroupRef, TakeId, waiting_orders, waiting_range};
+use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, WorkerId};
+use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::stream::RecordId;
+use crate::tables::{
+    ConsumerRecord, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Key, Records,
+    Redeliveries, StreamRecord, Table, WorkerActivities, encode_prefix, read, visit,
+};
+use std::ops::ControlFlow;
+
+/// A consumer group.
+#[derive(Clone, Debug)]
+pub struct GroupView {
+    /// Its name.
+    pub name: GroupName,
+    /// What it was created with and how far it has read.
+    pub record: GroupRecord,
+    /// Records that never went out.
+    pub lag: u64,
+    /// Records that went out and are not settled.
+    pub pending_count: u32,
+}
+
+/// A record that went out and is not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingView {
+    /// Its id.
+    pub id: RecordId,
+    /// Where it lies.
+    pub partition: u32,
+    /// Deliveries so far.
+    pub attempts: u32,
+    /// Where it is.
+    pub state: PendingState,
+}
+
+/// Where a record is that is not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PendingState {
+    /// A consumer has it.
+    InFlight {
+        /// The consumer.
+        consumer: ConsumerName,
+        /// The take that gave it.
+        take: TakeId,
+        /// Until when, in milliseconds.
+        expires_at_ms: u64,
+    },
+    /// It waits to be delivered again.
+    Waiting {
+        /// From when on it may be, in milliseconds.
+        due_ms: u64,
+    },
+}
+
+/// A record as its consumer gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveredView {
+    /// The record.
+    pub record: RecordView,
+    /// Which delivery of it this is, from 1.
+    pub attempt: u32,
+    /// When it goes to another unless it is settled or touched, in milliseconds.
+    pub expires_at_ms: u64,
+}
+
+/// A consumer group of a stream.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn group(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &GroupRef,
+) -> Result<Option<GroupView>, StoreError> {
+    let found = find(reader, namespace, name)?;
+    Ok(found.map(|(_, record, stream)| view(name.group.clone(), record, &stream)))
+}
+
+/// The consumer groups of a stream by name.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn groups(
+    reader: &dyn Reader,
+    (namespace, stream): (&Namespace, &StreamName),
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<GroupView>, StoreError> {
+    let Some((number, stream)) = find_stream(reader, namespace, stream)? else {
+        return Ok(Page {
+            items: Vec::new(),
+            next: None,
+        });
+    };
+    let prefix = prefix::<GroupNames>(&number);
+    page::<GroupNames, _>(
+        reader,
+        &Scope::new(&prefix, after, limit),
+        |(_, name), number| {
+            let record = read::<Groups>(reader, &number)?;
+            Ok(record.map(|record| view(name, record, &stream)))
+        },
+    )
+}
+
+/// The consumers of a group by name.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn consumers(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &GroupRef,
+) -> Result<Vec<(ConsumerName, ConsumerRecord)>, StoreError> {
+    let Some((number, _, _)) = find(reader, namespace, name)? else {
+        return Ok(Vec::new());
+    };
+    let rows = rows::<Consumers>(reader, &number, CONSUMERS_MAX as usize)?;
+    let consumers = rows.into_iter().map(|((_, name), record)| (name, record));
+    Ok(consumers.collect())
+}
+
+/// The records of a group that are not settled, at most `limit`: first those in flight, by consumer,
+/// then those that wait.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn pending(
+    reader: &dyn Reader,
+    (namespace, name): (&Namespace, &GroupRef),
+    limit: usize,
+) -> Result<Vec<PendingView>, StoreError> {
+    let Some((number, _, _)) = find(reader, namespace, name)? else {
+        return Ok(Vec::new());
+    };
+    let mut pending = Vec::new();
+    for ((_, consumer, take), delivery) in rows::<Deliveries>(reader, &number, limit)? {
+        pending.extend(delivery.records.iter().map(|record| PendingView {
+            id: record.id,
+            partition: record.partition,
+            attempts: record.attempt,
+            state: PendingState::InFlight {
+                consumer: consumer.clone(),
+                take,
+                expires_at_ms: record.expires_at_ms,
+            },
+        }));
+    }
+    let left = limit.saturating_sub(pending.len());
+    for ((_, _, id), waiting) in rows::<Redeliveries>(reader, &number, left)? {
+        pending.push(PendingView {
+            id,
+            partition: waiting.partition,
+            attempts: waiting.attempts,
+            state: PendingState::Waiting {
+                due_ms: waiting.due_ms,
+            },
+        });
+    }
+    pending.truncate(limit);
+    Ok(pending)
+}
+
+/// What a take gave to a consumer, as far as it is not settled; records that the stream has removed
+/// since are left out.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn delivery(
+    reader: &dyn Reader,
+    (namespace, name): (&Namespace, &GroupRef),
+    (consumer, take): (&ConsumerName, TakeId),
+) -> Result<Vec<DeliveredView>, StoreError> {
+    let Some((number, group, _)) = find(reader, namespace, name)? else {
+        return Ok(Vec::new());
+    };
+    let delivery = read::<Deliveries>(reader, &(number, consumer.clone(), take))?;
+    let mut delivered = Vec::new();
+    for record in delivery.map_or_else(Vec::new, |delivery| delivery.records) {
+        let key = (group.stream, record.partition, record.id);
+        let Some(content) = read::<Records>(reader, &key)? else {
+            continue;
+        };
+        delivered.push(DeliveredView {
+            record: RecordView {
+                id: record.id,
+                partition: record.partition,
+                content,
+            },
+            attempt: record.attempt,
+            expires_at_ms: record.expires_at_ms,
+        });
+    }
+    Ok(delivered)
+}
+
+/// Whether a take of the consumer would get something at `now_ms`, or be refused: only then is it
+/// worth an entry of the log. A consumer that is named after a worker which drains gets nothing.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn has_records(
+    reader: &dyn Reader,
+    (namespace, name): (&Namespace, &GroupRef),
+    consumer: &ConsumerName,
+    now_ms: u64,
+) -> Result<bool, StoreError> {
+    let Some((number, group, stream)) = find(reader, namespace, name)? else {
+        return Ok(true);
+    };
+    let Some(joined) = read::<Consumers>(reader, &(number, consumer.clone()))? else {
+        return Ok(true);
+    };
+    if is_draining(reader, namespace, consumer)? {
+        return Ok(false);
+    }
+    let is_full = group.pending_count() >= PENDING_MAX;
+    for (own, partition) in group.partitions.iter().zip(&stream.partitions) {
+        if !is_full && own.lag(partition) > 0 && group.is_open(own, joined.number) {
+            return Ok(true);
+        }
+    }
+    for order in waiting_orders(&group) {
+        let own = order.and_then(|partition| group.partition(partition));
+        let is_closed = own.is_some_and(|own| !group.may_take(own, joined.number));
+        let range = waiting_range(number, &group, order);
+        if !is_closed && is_first_due(reader, &range, now_ms)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the worker that the consumer is named after drains (A21).
+fn is_draining(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    consumer: &ConsumerName,
+) -> Result<bool, StoreError> {
+    let Ok(worker) = WorkerId::new(consumer.as_str()) else {
+        return Ok(false);
+    };
+    let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker))?;
+    Ok(activity.is_some_and(|activity| activity.is_draining))
+}
+
+/// Whether the first of the records that wait in `range` may go out.
+fn is_first_due(reader: &dyn Reader, range: &KeyRange, now_ms: u64) -> Result<bool, StoreError> {
+    let mut is_due = false;
+    visit::<Redeliveries>(reader, range, Order::Ascending, |_, waiting| {
+        is_due = waiting.due_ms <= now_ms;
+        ControlFlow::Break(())
+    })?;
+    Ok(is_due)
+}
+
+fn find(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &GroupRef,
+) -> Result<Option<(GroupNumber, GroupRecord, StreamRecord)>, StoreError> {
+    let Some((stream_number, stream)) = find_stream(reader, namespace, &name.stream)? else {
+        return Ok(None);
+    };
+    let Some(number) = read::<GroupNames>(reader, &(stream_number, name.group.clone()))? else {
+        return Ok(None);
+    };
+    let group = read::<Groups>(reader, &number)?;
+    Ok(group.map(|group| (number, group, stream)))
+}
+
+fn view(name: GroupName, record: GroupRecord, stream: &StreamRecord) -> GroupView {
+    GroupView {
+        name,
+        lag: record.lag(stream),
+        pending_count: record.pending_count(),
+        record,
+    }
+}
+
+type Row<T> = (<T as Table>::Key, <T as Table>::Record);
+
+/// The first rows of `T` whose keys begin with `prefix`.
+fn rows<T: Table>(
+    reader: &dyn Reader,
+    prefix: &impl Key,
+    limit: usize,
+) -> Result<Vec<Row<T>>, StoreError> {
+    let mut rows = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
+    visit::<T>(reader, &range, Order::Ascending, |key, record| {
+        if rows.len() == limit {
+            return ControlFlow::Break(());
+        }
+        rows.push((key, record));
+        ControlFlow::Continue(())
+    })?;
+    Ok(rows)
+}

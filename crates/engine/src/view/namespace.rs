@@ -1,0 +1,33 @@
+//! Namespaces (A41).
+
+use super::page::{Page, Scope, page, prefix};
+use crate::ids::Namespace;
+use crate::store::{Reader, StoreError};
+use crate::tables::{NamespaceRecord, Namespaces, read};
+
+/// A namespace; `None` when nothing was ever written to it.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn namespace(
+    reader: &dyn Reader,
+    name: &Namespace,
+) -> Result<Option<NamespaceRecord>, StoreError> {
+    read::<Namespaces>(reader, name)
+}
+
+/// The namespaces by name.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn namespaces(
+    reader: &dyn Reader,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<(Namespace, NamespaceRecord)>, StoreError> {
+    let prefix = prefix::<Namespaces>(&());
+    page::<Namespaces, _>(
+        reader,
+        &Scope::new(&prefix, after, limit),
+        |name, record| Ok(Some((name, record))),
+    )
+}

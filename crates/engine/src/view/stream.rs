@@ -1,0 +1,251 @@
+//! Streams and their records (A30).
+
+use super::page::{Page, Scope, page, prefix};
+use crate::ids::{Namespace, StreamName, StreamNumber};
+use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::stream::{RecordId, StreamPosition};
+use crate::tables::{
+    RecordContent, Records, StreamNames, StreamRecord, Streams, decode_key, encode_key,
+    encode_prefix, read, visit,
+};
+use std::ops::ControlFlow;
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub struct StreamView {
+    /// Its name.
+    pub name: StreamName,
+    /// What it was created with, where it ends and what it holds.
+    pub record: StreamRecord,
+    /// The id of its oldest record.
+    pub first_id: Option<RecordId>,
+}
+
+/// A record of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordView {
+    /// Its id.
+    pub id: RecordId,
+    /// Where it lies.
+    pub partition: u32,
+    /// What it says.
+    pub content: RecordContent,
+}
+
+/// Which records are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordRange {
+    /// The first one; the tail is behind the last record.
+    pub from: StreamPosition,
+    /// The last one; the tail is the last record.
+    pub to: StreamPosition,
+    /// Those of one partition only.
+    pub partition: Option<u32>,
+    /// Records at most, and never more than 1000. Large records end a page sooner, but not before
+    /// the first.
+    pub limit: usize,
+}
+
+/// Records in the order of their ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordPage {
+    /// The records.
+    pub records: Vec<RecordView>,
+    /// Where the next read goes on; behind the tail, to wait there for what is appended.
+    pub next: RecordId,
+}
+
+/// The stream `name`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn stream(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Result<Option<StreamView>, StoreError> {
+    let found = find_stream(reader, namespace, name)?;
+    Ok(found.map(|(_, record)| view(name.clone(), record)))
+}
+
+/// The streams of a namespace by name.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn streams(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    (after, limit): (Option<&[u8]>, usize),
+) -> Result<Page<StreamView>, StoreError> {
+    let prefix = prefix::<StreamNames>(namespace);
+    page::<StreamNames, _>(
+        reader,
+        &Scope::new(&prefix, after, limit),
+        |(_, name), number| {
+            let record = read::<Streams>(reader, &number)?;
+            Ok(record.map(|record| view(name, record)))
+        },
+    )
+}
+
+/// The records of a stream in a range, over all partitions in the order of their ids; `None` when
+/// there is no such stream.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn records(
+    reader: &dyn Reader,
+    (namespace, name): (&Namespace, &StreamName),
+    range: &RecordRange,
+) -> Result<Option<RecordPage>, StoreError> {
+    let Some((number, stream)) = find_stream(reader, namespace, name)? else {
+        return Ok(None);
+    };
+    let from = match range.from {
+        StreamPosition::Id(id) => id,
+        StreamPosition::Tail => stream.last_id.next(),
+    };
+    let to = match range.to {
+        StreamPosition::Id(id) => id.min(stream.last_id),
+        StreamPosition::Tail => stream.last_id,
+    };
+    let mut merge = Merge {
+        reader,
+        stream: number,
+        to,
+        heads: Vec::new(),
+        page: RecordPage {
+            records: Vec::new(),
+            next: from,
+        },
+        limit: range.limit.min(READ_RECORDS_MAX),
+        bytes_left: READ_BYTES_MAX,
+    };
+    for (partition, record) in (0..).zip(&stream.partitions) {
+        let is_wanted = range.partition.is_none_or(|wanted| wanted == partition);
+        if let Some(front) = record.front.filter(|_| is_wanted) {
+            merge.begin(partition, from.max(front))?;
+        }
+    }
+    merge.run()?;
+    Ok(Some(merge.page))
+}
+
+/// The number and record of the stream `name`.
+pub(super) fn find_stream(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    name: &StreamName,
+) -> Result<Option<(StreamNumber, StreamRecord)>, StoreError> {
+    let key = (namespace.clone(), name.clone());
+    let Some(number) = read::<StreamNames>(reader, &key)? else {
+        return Ok(None);
+    };
+    let record = read::<Streams>(reader, &number)?;
+    Ok(record.map(|record| (number, record)))
+}
+
+fn view(name: StreamName, record: StreamRecord) -> StreamView {
+    let fronts = record.partitions.iter().filter_map(|one| one.front);
+    let first_id = fronts.min();
+    StreamView {
+        name,
+        record,
+        first_id,
+    }
+}
+
+/// A merge of partitions: the one whose next record is the oldest is read until another has an
+/// older one, so that a stream of one partition is read in one scan.
+struct Merge<'a> {
+    reader: &'a dyn Reader,
+    stream: StreamNumber,
+    to: RecordId,
+    /// The next record of each partition that has one.
+    heads: Vec<(RecordId, u32)>,
+    page: RecordPage,
+    limit: usize,
+    bytes_left: u64,
+}
+
+impl Merge<'_> {
+    /// Finds where a partition begins.
+    fn begin(&mut self, partition: u32, from: RecordId) -> Result<(), StoreError> {
+        let range = self.range(partition, from);
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut head = None;
+        self.reader.scan(&range, Order::Ascending, &mut |key, _| {
+            head = decode_key::<Records>(key).map(|(_, _, id)| (id, partition));
+            ControlFlow::Break(())
+        })?;
+        self.heads.extend(head);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), StoreError> {
+        while self.has_room() {
+            self.heads.sort_unstable();
+            let Some((from, partition)) = self.heads.first().copied() else {
+                break;
+            };
+            let until = self.heads.get(1).map_or(RecordId::END, |(id, _)| *id);
+            let head = self.read_run(partition, (from, until))?;
+            match head {
+                Some(id) => self.heads[0].0 = id,
+                None => {
+                    self.heads.remove(0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.page.records.len() < self.limit && self.bytes_left > 0
+    }
+
+    /// Takes the records of a partition that are older than `until`; returns the first that is not
+    /// taken.
+    fn read_run(
+        &mut self,
+        partition: u32,
+        (from, until): (RecordId, RecordId),
+    ) -> Result<Option<RecordId>, StoreError> {
+        let mut head = None;
+        let range = self.range(partition, from);
+        visit::<Records>(
+            self.reader,
+            &range,
+            Order::Ascending,
+            |(_, partition, id), content| {
+                let is_fitting = content.size() <= self.bytes_left || self.page.records.is_empty();
+                if id >= until || !self.has_room() || !is_fitting {
+                    self.bytes_left = if is_fitting { self.bytes_left } else { 0 };
+                    head = Some(id);
+                    return ControlFlow::Break(());
+                }
+                self.bytes_left = self.bytes_left.saturating_sub(content.size());
+                self.page.next = id.next();
+                self.page.records.push(RecordView {
+                    id,
+                    partition,
+                    content,
+                });
+                ControlFlow::Continue(())
+            },
+        )?;
+        Ok(head)
+    }
+
+    fn range(&self, partition: u32, from: RecordId) -> KeyRange {
+        let whole = KeyRange::prefix(&encode_prefix::<Records>(&(self.stream, partition)));
+        let end = encode_key::<Records>(&(self.stream, partition, self.to.next()));
+        KeyRange {
+            from: encode_key::<Records>(&(self.stream, partition, from)),
+            to: end.min(whole.to),
+        }
+    }
+}

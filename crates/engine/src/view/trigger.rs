@@ -1,0 +1,284 @@
+//! Triggers, as callers see them and as the leader's driver finds them (W41).
+
+use super::trigger_firing::TriggerFiring;
+use crate::bytes::Bytes;
+use crate::definition::Trigger;
+use crate::ids::{Namespace, StreamNumber, WorkflowName, WorkflowVersion};
+use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::stream::RecordId;
+use crate::tables::{
+    DefinitionRecord, Definitions, GroupRecord, Groups, LiveTrigger, Quarantine, QuarantinedKind,
+    Records, StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key,
+    encode_key, encode_prefix, read, visit,
+};
+use crate::trigger;
+use std::ops::ControlFlow;
+
+/// A workflow's trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriggerView {
+    /// What the latest revision says.
+    pub trigger: Trigger,
+    /// The latest revision's version.
+    pub version: WorkflowVersion,
+    /// The latest revision.
+    pub revision: u32,
+    /// Whether it fires.
+    pub state: TriggerState,
+    /// Records of the stream that it has not read.
+    pub lag: u64,
+    /// Records that the stream removed before it read them.
+    pub lost_count: u64,
+    /// Runs that it started, by whatever revision.
+    pub runs_count: u64,
+    /// Records that these runs began with.
+    pub records_count: u64,
+    /// Records whose start was refused: they went to the dead-letter stream.
+    pub refused_count: u64,
+    /// The last firing, in milliseconds.
+    pub last_fired_ms: Option<u64>,
+}
+
+/// Whether a trigger fires, and if not, why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerState {
+    /// It fires.
+    Active,
+    /// Its stream does not exist yet.
+    NoStream,
+    /// Its workflow is disabled (W42).
+    Disabled,
+    /// It was set aside after a bug (design rule 10).
+    Quarantined,
+}
+
+impl TriggerState {
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::NoStream => "no_stream",
+            Self::Disabled => "disabled",
+            Self::Quarantined => "quarantined",
+        }
+    }
+}
+
+/// The trigger of a workflow's latest revision, if it has one.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn trigger(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    workflow: &WorkflowName,
+) -> Result<Option<TriggerView>, StoreError> {
+    let key = (namespace.clone(), workflow.clone());
+    let Some(found) = Live::find(reader, &key)? else {
+        return Ok(None);
+    };
+    let source = found.source(reader)?;
+    let is_enabled = read::<Workflows>(reader, &key)?.is_some_and(|workflow| workflow.is_enabled);
+    let quarantined = (QuarantinedKind::Trigger, found.live.definition.0);
+    let state = if read::<Quarantine>(reader, &quarantined)?.is_some() {
+        TriggerState::Quarantined
+    } else if !is_enabled {
+        TriggerState::Disabled
+    } else if source.is_none() {
+        TriggerState::NoStream
+    } else {
+        TriggerState::Active
+    };
+    let of_source = source.map(|(group, stream)| (group.lag(&stream), group.lost_count));
+    let (lag, lost_count) = of_source.unwrap_or_default();
+    Ok(Some(TriggerView {
+        trigger: found.trigger,
+        version: found.definition.definition.version,
+        revision: found.definition.revision,
+        state,
+        lag,
+        lost_count,
+        runs_count: found.record.runs_count,
+        records_count: found.record.records_count,
+        refused_count: found.record.refused_count,
+        last_fired_ms: found.record.last_fired_ms,
+    }))
+}
+
+/// Triggers that the driver must look at, and when to look again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueTriggers {
+    /// Those that are due, by the age of what they have to fire.
+    pub triggers: Vec<(Namespace, WorkflowName)>,
+    /// When the next one that is not among them will be due, in milliseconds.
+    pub next_due_ms: Option<u64>,
+}
+
+/// The triggers that are due at `now_ms`, at most `limit`.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn due_triggers(
+    reader: &dyn Reader,
+    now_ms: u64,
+    limit: usize,
+) -> Result<DueTriggers, StoreError> {
+    let mut due = DueTriggers::default();
+    let range = KeyRange::prefix(&encode_prefix::<TriggersDue>(&()));
+    visit::<TriggersDue>(
+        reader,
+        &range,
+        Order::Ascending,
+        |(due_ms, namespace, workflow), ()| {
+            if due_ms > now_ms || due.triggers.len() == limit {
+                due.next_due_ms = Some(due_ms.max(now_ms));
+                return ControlFlow::Break(());
+            }
+            due.triggers.push((namespace, workflow));
+            ControlFlow::Continue(())
+        },
+    )?;
+    Ok(due)
+}
+
+/// What a trigger has to fire at `now_ms`: at most one firing for each partition of its stream, and
+/// at most `limit`, those first whose records have waited the longest.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn trigger_firings(
+    reader: &dyn Reader,
+    key: &(Namespace, WorkflowName),
+    (now_ms, limit): (u64, usize),
+) -> Result<Vec<TriggerFiring>, StoreError> {
+    let Some(found) = Live::find(reader, key)?.filter(|found| found.live.due_ms.is_some()) else {
+        return Ok(Vec::new());
+    };
+    let Some((group, stream)) = found.source(reader)? else {
+        return Ok(Vec::new());
+    };
+    let mut due: Vec<(RecordId, u32)> = Vec::new();
+    for (partition, (own, place)) in (0..).zip(group.partitions.iter().zip(&stream.partitions)) {
+        let first = trigger::first_pending((own, place), |from| {
+            first_from(reader, (group.stream, partition, from))
+        })?;
+        let is_whole = own.lag(place) >= u64::from(found.trigger.batch_size);
+        let is_due = |first: &RecordId| {
+            is_whole || first.ms.saturating_add(found.trigger.batch_timeout_ms) <= now_ms
+        };
+        due.extend(first.filter(is_due).map(|first| (first, partition)));
+    }
+    due.sort_unstable();
+    let mut firings = Vec::new();
+    for (first, partition) in due.into_iter().take(limit) {
+        let place = (group.stream, partition, first);
+        let (records, has_more) = records(reader, place, &found.trigger)?;
+        firings.push(TriggerFiring {
+            namespace: key.0.clone(),
+            workflow: key.1.clone(),
+            definition: found.live.definition,
+            schema: found.definition.definition.input_schema.clone(),
+            trigger: found.trigger.clone(),
+            partition,
+            cursor: group.partition(partition).map_or(first, |own| own.next),
+            records,
+            has_more,
+            now_ms,
+        });
+    }
+    Ok(firings)
+}
+
+/// A live trigger with its revision.
+struct Live {
+    record: TriggerRecord,
+    live: LiveTrigger,
+    definition: DefinitionRecord,
+    trigger: Trigger,
+}
+
+impl Live {
+    fn find(
+        reader: &dyn Reader,
+        key: &(Namespace, WorkflowName),
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(record) = read::<Triggers>(reader, key)? else {
+            return Ok(None);
+        };
+        let Some(live) = record.live else {
+            return Ok(None);
+        };
+        let Some(definition) = read::<Definitions>(reader, &live.definition)? else {
+            return Ok(None);
+        };
+        let trigger = definition.definition.trigger.clone();
+        Ok(trigger.map(|trigger| Self {
+            record,
+            live,
+            definition,
+            trigger,
+        }))
+    }
+
+    /// The group and the stream that it reads, if the stream is there.
+    fn source(
+        &self,
+        reader: &dyn Reader,
+    ) -> Result<Option<(GroupRecord, StreamRecord)>, StoreError> {
+        let Some(number) = self.live.group else {
+            return Ok(None);
+        };
+        let Some(group) = read::<Groups>(reader, &number)? else {
+            return Ok(None);
+        };
+        let stream = read::<Streams>(reader, &group.stream)?;
+        Ok(stream.map(|stream| (group, stream)))
+    }
+}
+
+/// The place of a record, as its table has it.
+type Place = (StreamNumber, u32, RecordId);
+
+/// The payloads that one firing may take, and whether others lie behind them.
+fn records(
+    reader: &dyn Reader,
+    place: Place,
+    trigger: &Trigger,
+) -> Result<(Vec<(RecordId, Bytes)>, bool), StoreError> {
+    let size = usize::try_from(trigger.batch_size).unwrap_or(usize::MAX);
+    let count_max = size.saturating_mul(TRIGGER_RUNS_MAX).min(READ_RECORDS_MAX);
+    let mut records = Vec::new();
+    let mut has_more = false;
+    let mut bytes = 0;
+    let range = from(&place);
+    visit::<Records>(reader, &range, Order::Ascending, |(_, _, id), content| {
+        bytes += content.size();
+        let is_full = records.len() == count_max || bytes > READ_BYTES_MAX;
+        if is_full && !records.is_empty() {
+            has_more = true;
+            return ControlFlow::Break(());
+        }
+        records.push((id, content.payload));
+        ControlFlow::Continue(())
+    })?;
+    Ok((records, has_more))
+}
+
+fn first_from(reader: &dyn Reader, place: Place) -> Result<Option<RecordId>, StoreError> {
+    let mut first = None;
+    reader.scan(&from(&place), Order::Ascending, &mut |key, _| {
+        first = decode_key::<Records>(key).map(|(_, _, id)| id);
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+/// The records of a partition from a place on.
+fn from(place: &Place) -> KeyRange {
+    KeyRange {
+        from: encode_key::<Records>(place),
+        to: KeyRange::prefix(&encode_prefix::<Records>(&(place.0, place.1))).to,
+    }
+}

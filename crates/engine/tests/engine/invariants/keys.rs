@@ -1,0 +1,26 @@
+//! Keys and the index of those that expire.
+
+use super::{read, rows};
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{Cluster, KeyExpiries, Keys};
+use std::collections::BTreeSet;
+
+/// Every key that expires is in the index once, no version was given twice.
+pub(super) fn check(store: &MemoryStore) {
+    let keys = rows::<Keys>(store, &());
+    let expiring = keys.iter().filter_map(|((namespace, key), record)| {
+        let expires_at_ms = record.expires_at_ms?;
+        Some((expires_at_ms, namespace.clone(), key.clone()))
+    });
+    let indexed = rows::<KeyExpiries>(store, &())
+        .into_iter()
+        .map(|(key, ())| key);
+    assert_eq!(
+        indexed.collect::<BTreeSet<_>>(),
+        expiring.collect::<BTreeSet<_>>()
+    );
+    let versions: BTreeSet<u64> = keys.iter().map(|(_, record)| record.version).collect();
+    assert_eq!(versions.len(), keys.len(), "a version was given twice");
+    let cluster = read::<Cluster>(store, &()).unwrap_or_default();
+    assert!(versions.last() <= Some(&cluster.key_versions_count));
+}

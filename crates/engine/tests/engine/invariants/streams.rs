@@ -1,0 +1,66 @@
+//! Streams: what their records say of themselves and what is stored.
+
+use super::{read, rows};
+use flotilla_engine::ids::StreamNumber;
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{
+    Records, StreamNames, StreamRecord, Streams, TimerKey, TimerKind, Timers,
+};
+
+pub(super) fn check(store: &MemoryStore) {
+    let mut records_count = 0;
+    for (number, stream) in rows::<Streams>(store, &()) {
+        check_stream(store, number, &stream);
+        records_count += stream.records_count;
+    }
+    let all = rows::<Records>(store, &()).len() as u64;
+    assert_eq!(all, records_count, "records without a stream");
+    for ((namespace, name), number) in rows::<StreamNames>(store, &()) {
+        let stream = read::<Streams>(store, &number).expect("a name has a stream");
+        assert_eq!((stream.namespace, stream.name), (namespace, name));
+        assert!(!stream.is_deleted, "a deleted stream keeps its name");
+    }
+}
+
+/// Counters, fronts and positions are those of the stored records.
+fn check_stream(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord) {
+    let name = &stream.name;
+    let partitions_count = stream.settings.partitions.get() as usize;
+    assert_eq!(stream.partitions.len(), partitions_count, "{name}");
+    let (mut bytes, mut count) = (0, 0);
+    for (partition, summary) in (0_u32..).zip(&stream.partitions) {
+        let records = rows::<Records>(store, &(number, partition));
+        assert_eq!(records.len() as u64, summary.records_count, "{name}");
+        let first = records.first().map(|((_, _, id), _)| *id);
+        assert_eq!(first, summary.front, "the front of {name} {partition}");
+        for (position, ((_, _, id), record)) in (summary.removed_count() + 1..).zip(&records) {
+            assert_eq!(record.position, position, "{id} of {name}");
+            assert!(*id <= stream.last_id, "{id} of {name}");
+            bytes += record.size();
+        }
+        count += summary.records_count;
+    }
+    assert_eq!(
+        (stream.bytes, stream.records_count),
+        (bytes, count),
+        "{name}"
+    );
+    if let Some(due_ms) = stream.sweep_due_ms {
+        let timer = TimerKey {
+            kind: TimerKind::StreamSweep,
+            due_ms,
+            subject: number.0,
+            detail: 0,
+        };
+        assert!(
+            read::<Timers>(store, &timer).is_some(),
+            "the timer of {name}"
+        );
+    }
+}
+
+/// Whether a stream waits for the timer.
+pub(super) fn is_due(store: &MemoryStore, timer: &TimerKey) -> bool {
+    let stream = read::<Streams>(store, &StreamNumber(timer.subject));
+    stream.is_some_and(|stream| stream.sweep_due_ms == Some(timer.due_ms))
+}

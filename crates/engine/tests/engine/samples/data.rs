@@ -1,0 +1,187 @@
+//! One value of everything about keys, namespaces, streams and groups.
+
+use super::labels;
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::definition::Consumption;
+use flotilla_engine::ids::{ConsumerName, GroupName, KvKey, PartitionKey, StreamName};
+use flotilla_engine::tables::{DefinitionNumber, GroupSettings, Retention, StreamSettings};
+use flotilla_engine::{
+    AckRecords, AppendRecords, BatchedRecord, Body, CreateGroup, CreateNamespace, CreateStream,
+    DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, JoinGroup,
+    LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, SetCondition, SetKey, StreamPosition,
+    SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+};
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// One command of each kind, in the order of the enum.
+pub(super) fn bodies() -> Vec<Body> {
+    let mut bodies = on_keys();
+    bodies.extend(on_streams());
+    bodies.extend(on_groups());
+    bodies.push(fire_trigger());
+    bodies
+}
+
+pub(crate) fn kv_key() -> KvKey {
+    KvKey::new("user/7").expect("a key")
+}
+
+pub(crate) fn stream() -> StreamName {
+    StreamName::new("events").expect("a name")
+}
+
+pub(crate) fn partition_key() -> PartitionKey {
+    PartitionKey::new("customer-7").expect("a key")
+}
+
+pub(crate) fn record_id() -> RecordId {
+    RecordId {
+        ms: 1_700_000_000_000,
+        seq: 7,
+    }
+}
+
+pub(crate) fn group() -> GroupRef {
+    GroupRef {
+        stream: stream(),
+        group: GroupName::new("workers").expect("a name"),
+    }
+}
+
+pub(crate) fn group_settings() -> GroupSettings {
+    GroupSettings {
+        mode: Consumption::KeyShared,
+        ack_timeout_ms: 30_000,
+        deliveries_max: 10,
+        holds_retention: true,
+    }
+}
+
+pub(crate) fn consumer() -> ConsumerName {
+    ConsumerName::new("w1").expect("a name")
+}
+
+fn on_keys() -> Vec<Body> {
+    vec![
+        Body::SetKey(SetKey {
+            key: kv_key(),
+            value: Bytes::from("blue"),
+            ttl_ms: NonZeroU64::new(60_000),
+            condition: SetCondition::IfVersion(3),
+        }),
+        Body::DeleteKey(DeleteKey { key: kv_key() }),
+        Body::SweepKeys(SweepKeys {}),
+        Body::CreateNamespace(CreateNamespace {}),
+        Body::DeleteNamespace(DeleteNamespace {}),
+    ]
+}
+
+fn on_streams() -> Vec<Body> {
+    vec![
+        Body::CreateStream(CreateStream {
+            stream: stream(),
+            settings: stream_settings(),
+        }),
+        Body::AppendRecords(AppendRecords {
+            stream: stream(),
+            records: vec![NewRecord {
+                payload: Bytes::from("{}"),
+                headers: labels(),
+                key: Some(partition_key()),
+                partition: Some(1),
+            }],
+        }),
+        Body::TrimStream(TrimStream {
+            stream: stream(),
+            to: TrimTo::Before(record_id()),
+        }),
+        Body::DeleteStream(DeleteStream { stream: stream() }),
+    ]
+}
+
+pub(crate) fn stream_settings() -> StreamSettings {
+    StreamSettings {
+        partitions: NonZeroU32::MIN.saturating_add(1),
+        retention: Retention {
+            count_max: Some(100),
+            age_ms_max: Some(60_000),
+            bytes_max: Some(1_000_000),
+        },
+        bytes_limit: 2_000_000,
+    }
+}
+
+fn on_groups() -> Vec<Body> {
+    let (take, records) = (TakeId(9), vec![record_id()]);
+    let new = NewGroup {
+        settings: group_settings(),
+        start: StreamPosition::Id(record_id()),
+    };
+    vec![
+        Body::CreateGroup(CreateGroup {
+            group: group(),
+            new,
+        }),
+        Body::JoinGroup(JoinGroup {
+            group: group(),
+            consumer: consumer(),
+            incarnation: 5,
+            create: Some(new),
+        }),
+        Body::LeaveGroup(LeaveGroup {
+            group: group(),
+            consumer: consumer(),
+            incarnation: Some(5),
+        }),
+        Body::TakeRecords(TakeRecords {
+            group: group(),
+            consumer: consumer(),
+            take,
+            count_max: 10,
+        }),
+        Body::AckRecords(AckRecords {
+            group: group(),
+            consumer: consumer(),
+            take,
+            records: records.clone(),
+        }),
+        Body::NackRecords(NackRecords {
+            group: group(),
+            consumer: consumer(),
+            take,
+            records: records.clone(),
+            delay_ms: 500,
+        }),
+        Body::TouchRecords(TouchRecords {
+            group: group(),
+            consumer: consumer(),
+            take,
+            records,
+            extend_ms: 30_000,
+        }),
+        Body::DeleteGroup(DeleteGroup { group: group() }),
+    ]
+}
+
+fn fire_trigger() -> Body {
+    let record = |is_json| BatchedRecord {
+        id: record_id(),
+        is_json,
+    };
+    Body::FireTrigger(FireTrigger {
+        workflow: super::workflow(),
+        definition: DefinitionNumber(4),
+        partition: 1,
+        cursor: record_id(),
+        batches: vec![
+            TriggerBatch {
+                records: vec![record(true), record(false)],
+                refusal: None,
+            },
+            TriggerBatch {
+                records: vec![record(true)],
+                refusal: Some("/n is missing".to_owned()),
+            },
+        ],
+    })
+}

@@ -1,0 +1,134 @@
+//! Triggers, in words.
+
+use super::line::Line;
+use super::show::option;
+use super::world::World;
+use flotilla_engine::ids::WorkflowName;
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::DefinitionNumber;
+use flotilla_engine::view::{self, InputJudge, TriggerFiring};
+use flotilla_engine::{Body, FireTrigger, RecordId};
+
+/// `fire-trigger W` fires what the driver would fire now, a command for each partition. What it says
+/// may be bent: `definition=N`, `cursor=ID`, `early` (whatever the time is), `joined` (in one batch),
+/// `forget` (the first record). Inputs with `bad` in them are refused.
+pub(super) fn fire(world: &World, line: &mut Line) -> Vec<Body> {
+    let namespace = line.namespace();
+    let workflow = WorkflowName::new(line.word()).expect("a workflow name");
+    let definition = line.number("definition").map(DefinitionNumber);
+    let cursor: Option<RecordId> = line.option("cursor").map(|id| id.parse().expect("an id"));
+    let (is_early, is_joined) = (line.flag("early"), line.flag("joined"));
+    let is_forgetful = line.flag("forget");
+    let now_ms = if is_early { u64::MAX } else { world.now_ms() };
+    let key = (namespace, workflow);
+    let firings = view::trigger_firings(&world.store, &key, (now_ms, 100));
+    let commands = firings.expect("memory does not fail").into_iter();
+    let mut commands: Vec<FireTrigger> = commands
+        .filter_map(|firing| firing.command(&Script))
+        .collect();
+    if commands.is_empty() {
+        // Nothing is due: a command that says so itself must be refused.
+        commands.push(FireTrigger {
+            workflow: key.1,
+            definition: DefinitionNumber(1),
+            partition: 0,
+            cursor: RecordId::START,
+            batches: vec![],
+        });
+    }
+    for command in &mut commands {
+        command.definition = definition.unwrap_or(command.definition);
+        command.cursor = cursor.unwrap_or(command.cursor);
+        if is_joined {
+            let rest: Vec<_> = command.batches.drain(1..).collect();
+            let all = rest.into_iter().flat_map(|batch| batch.records);
+            command.batches[0].records.extend(all);
+        }
+        if is_forgetful {
+            command.batches[0].records.remove(0);
+        }
+    }
+    commands.into_iter().map(Body::FireTrigger).collect()
+}
+
+/// What scripts say of payloads and inputs.
+pub(crate) struct Script;
+
+impl InputJudge for Script {
+    fn is_json(&self, payload: &[u8]) -> bool {
+        payload.starts_with(b"{") || payload.iter().all(u8::is_ascii_digit)
+    }
+
+    fn refusal(&self, input: &Json) -> Option<String> {
+        let is_bad = input.as_str().contains("bad");
+        is_bad.then(|| "the input is bad".to_owned())
+    }
+}
+
+pub(super) const QUESTIONS: [&str; 3] = ["trigger", "due-triggers", "firings"];
+
+/// `trigger W`, `due-triggers limit=N`, `firings W`
+pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
+    if !QUESTIONS.contains(&verb) {
+        return None;
+    }
+    let namespace = line.namespace();
+    Some(match verb {
+        "trigger" => {
+            let name = WorkflowName::new(line.word()).expect("a workflow name");
+            let found = view::trigger(&world.store, &namespace, &name);
+            let found = found.expect("memory does not fail");
+            found.map_or_else(|| "none\n".to_owned(), |found| in_words(&found))
+        }
+        "due-triggers" => {
+            let limit = line.number("limit").unwrap_or(100);
+            let due = view::due_triggers(&world.store, world.now_ms(), limit);
+            let due = due.expect("memory does not fail");
+            let names = due.triggers.iter().map(|(_, name)| name.as_str());
+            let names = names.collect::<Vec<_>>().join(" ");
+            format!("due [{names}]{}\n", option(" then at ", &due.next_due_ms))
+        }
+        "firings" => {
+            let name = WorkflowName::new(line.word()).expect("a workflow name");
+            let key = (namespace, name);
+            let firings = view::trigger_firings(&world.store, &key, (world.now_ms(), 100));
+            let firings = firings.expect("memory does not fail");
+            firings.iter().map(firing_in_words).collect()
+        }
+        _ => return None,
+    })
+}
+
+fn in_words(view: &view::TriggerView) -> String {
+    format!(
+        "{} by {} revision {}, lag {} runs {} of {} refused {} lost {}{}\n",
+        view.state.name(),
+        view.version,
+        view.revision,
+        view.lag,
+        view.runs_count,
+        view.records_count,
+        view.refused_count,
+        view.lost_count,
+        option(" last at ", &view.last_fired_ms)
+    )
+}
+
+fn firing_in_words(firing: &TriggerFiring) -> String {
+    let more = if firing.has_more { " and more" } else { "" };
+    let mut out = format!(
+        "partition {} from {}: {} records{more}\n",
+        firing.partition,
+        firing.cursor,
+        firing.records.len()
+    );
+    let Some(command) = firing.command(&Script) else {
+        return out + "  may grow\n";
+    };
+    for batch in &command.batches {
+        let ids: Vec<String> = batch.records.iter().map(|one| one.id.to_string()).collect();
+        let refusal = option(" refused: ", &batch.refusal);
+        out += &format!("  {}{refusal}\n", ids.join(" "));
+    }
+    out
+}

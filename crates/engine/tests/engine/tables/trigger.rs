@@ -1,0 +1,33 @@
+//! Rows of triggers.
+
+use super::{Row, row};
+use crate::samples;
+use flotilla_engine::ids::GroupNumber;
+use flotilla_engine::tables::{
+    DefinitionNumber, LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue,
+};
+
+pub(super) fn rows() -> Vec<Row> {
+    let record = TriggerRecord {
+        live: Some(LiveTrigger {
+            definition: DefinitionNumber(4),
+            group: Some(GroupNumber(2)),
+            due_ms: Some(60_000),
+        }),
+        runs_count: 5,
+        records_count: 9,
+        refused_count: 1,
+        last_fired_ms: Some(60_005),
+    };
+    let source = (
+        samples::namespace(),
+        samples::stream(),
+        samples::namespace(),
+        samples::workflow(),
+    );
+    vec![
+        row::<Triggers>((samples::namespace(), samples::workflow()), record),
+        row::<TriggersByStream>(source, ()),
+        row::<TriggersDue>((60_000, samples::namespace(), samples::workflow()), ()),
+    ]
+}
