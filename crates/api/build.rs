@@ -6,13 +6,16 @@ use std::fs;
 use std::path::PathBuf;
 
 const PROTO_DIRECTORY: &str = "../../proto";
-const FILES: [&str; 6] = [
+const FILES: [&str; 9] = [
     "flotilla/v1/common.proto",
     "flotilla/v1/workflow.proto",
     "flotilla/v1/action.proto",
     "flotilla/v1/plan.proto",
     "flotilla/v1/worker.proto",
     "flotilla/v1/cluster.proto",
+    "flotilla/v1/kv.proto",
+    "flotilla/v1/namespace.proto",
+    "flotilla/v1/stream.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -9,6 +9,7 @@ use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 /// The namespace of a request; empty means `default`.
 pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
@@ -103,6 +104,16 @@ pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
         Refusal::invalid("request_id", message)
     })?;
     Ok(RequestId(u128::from_be_bytes(bytes)))
+}
+
+/// Refuses a number that is out of its range.
+pub(crate) fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Refusal> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = range.into_inner();
+    let message = format!("expected `{field}` from {min} to {max}, but it is {value}");
+    Err(Refusal::invalid(field, message))
 }
 
 /// Labels (A3): how many, and how long their names and values are.

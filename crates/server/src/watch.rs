@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::limits::WATCHERS_MAX;
 use flotilla_engine::Effect;
-use flotilla_engine::ids::{ActionRunNumber, Namespace, RunId};
+use flotilla_engine::ids::{ActionRunNumber, GroupName, Namespace, RunId, StreamName};
 use flotilla_replica::{Notice, Subscription};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +21,10 @@ pub(crate) struct Watchers {
     pub(crate) runs: Bells<(Namespace, RunId)>,
     /// For a stand-alone action run to end.
     pub(crate) action_runs: Bells<ActionRunNumber>,
+    /// For a stream to grow, begin or end.
+    pub(crate) streams: Bells<(Namespace, StreamName)>,
+    /// For records to become ready that a group could not give before.
+    pub(crate) groups: Bells<(Namespace, StreamName, GroupName)>,
 }
 
 /// One bell for each thing that somebody waits for.
@@ -74,6 +78,17 @@ impl Watchers {
                     self.runs.ring(&(namespace.clone(), run_id.clone()));
                 }
                 Effect::ActionRunEnded { action_run } => self.action_runs.ring(action_run),
+                Effect::StreamChanged { namespace, stream } => {
+                    self.streams.ring(&(namespace.clone(), stream.clone()));
+                }
+                Effect::RecordsReady {
+                    namespace,
+                    stream,
+                    group,
+                } => {
+                    let key = (namespace.clone(), stream.clone(), group.clone());
+                    self.groups.ring(&key);
+                }
                 Effect::WakeWorkers { .. }
                 | Effect::DeliverTask { .. }
                 | Effect::RevokeTask { .. }
@@ -81,8 +96,6 @@ impl Watchers {
                 | Effect::ArmTimer { .. }
                 | Effect::ArmSchedule { .. }
                 | Effect::CheckChildInput { .. }
-                | Effect::StreamChanged { .. }
-                | Effect::RecordsReady { .. }
                 | Effect::RecordsLost { .. }
                 | Effect::ModulesChanged => {}
             }
@@ -92,6 +105,8 @@ impl Watchers {
     fn wake_all(&self) {
         self.runs.ring_all();
         self.action_runs.ring_all();
+        self.streams.ring_all();
+        self.groups.ring_all();
     }
 }
 

@@ -6,9 +6,12 @@ pub(crate) mod cluster;
 pub(crate) mod dead_letter;
 pub(crate) mod event;
 pub(crate) mod finding;
+pub(crate) mod group;
+pub(crate) mod kv;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schedule;
+pub(crate) mod stream;
 pub(crate) mod workflow;
 
 use bytes::Bytes;

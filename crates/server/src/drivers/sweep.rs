@@ -1,32 +1,44 @@
-//! Request ids past their window are forgotten (design rule 9).
+//! What is past its time is removed: request ids (design rule 9), keys (A40).
 
 use super::Driver;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::limits::REQUEST_RETRY_MS;
-use flotilla_engine::{Body, Command, SweepRequests, view};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::{Body, Command, SweepKeys, SweepRequests, view};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Sweeps whenever ids may have expired, in bounded pieces until none is left.
+/// Sweeps whenever something may have expired, in bounded pieces until nothing is left.
 pub(super) async fn drive(driver: &Driver) {
     loop {
-        while has_expired(driver) {
-            let body = Body::SweepRequests(SweepRequests {});
-            let command = Command::new(Namespace::default_namespace(), body);
-            if let Err(refusal) = driver.submit(command).await {
-                tracing::debug!(%refusal, "old request ids were not swept");
-                break;
-            }
-        }
+        let requests = Body::SweepRequests(SweepRequests {});
+        sweep(driver, requests, view::has_expired_requests).await;
+        sweep(
+            driver,
+            Body::SweepKeys(SweepKeys {}),
+            view::has_expired_keys,
+        )
+        .await;
         sleep(Duration::from_millis(REQUEST_RETRY_MS / 4)).await;
     }
 }
 
-fn has_expired(driver: &Driver) -> bool {
-    let now_ms = driver.context.gateway.replica().now_ms();
-    let read = driver
-        .context
-        .gateway
-        .read_here(move |reader| view::has_expired_requests(reader, now_ms));
-    read.unwrap_or(false)
+async fn sweep(
+    driver: &Driver,
+    body: Body,
+    has_expired: fn(&dyn Reader, u64) -> Result<bool, StoreError>,
+) {
+    let gateway = &driver.context.gateway;
+    loop {
+        let now_ms = gateway.replica().now_ms();
+        let has_expired = gateway.read_here(|reader| has_expired(reader, now_ms));
+        if !has_expired.unwrap_or(false) {
+            return;
+        }
+        let command = Command::new(Namespace::default_namespace(), body.clone());
+        if let Err(refusal) = driver.submit(command).await {
+            tracing::debug!(%refusal, "what has expired was not swept");
+            return;
+        }
+    }
 }

@@ -30,8 +30,11 @@ impl From<Rejection> for Refusal {
 /// engine blames the command: the same request may be right for another definition.
 fn code(rejection: &Rejection) -> Code {
     match rejection {
-        Rejection::RunIdTaken(_) => return Code::AlreadyExists,
-        Rejection::RequestIdReused => return Code::Aborted,
+        Rejection::RunIdTaken(_)
+        | Rejection::KeyExists { .. }
+        | Rejection::StreamExists(_)
+        | Rejection::GroupExists(_) => return Code::AlreadyExists,
+        Rejection::RequestIdReused | Rejection::KeyVersionMismatch { .. } => return Code::Aborted,
         Rejection::InputInvalid(_) | Rejection::IdempotencyKeyMissing(_) => {
             return Code::FailedPrecondition;
         }
@@ -55,6 +58,8 @@ fn field(rejection: &Rejection) -> &'static str {
         Rejection::NamespaceMismatch { .. } => "namespace",
         Rejection::RunIdReserved(_) => "run_id",
         Rejection::OutcomeReserved(_) => "outcome",
+        Rejection::PartitionNotFound { .. } => "partition",
+        Rejection::RecordsMissing => "records",
         _ => "request",
     }
 }
@@ -138,7 +143,7 @@ fn diverged() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::ids::{RunId, WorkflowName};
+    use flotilla_engine::ids::{KvKey, RunId, StreamName, WorkflowName};
 
     fn said(refusal: &Refusal) -> (Code, &'static str) {
         (refusal.code, refusal.reason)
@@ -180,6 +185,18 @@ mod tests {
             (
                 Rejection::RequestIdReused,
                 (Code::Aborted, "request_id_reused"),
+            ),
+            (
+                Rejection::StreamExists(StreamName::new("s").unwrap()),
+                (Code::AlreadyExists, "stream_exists"),
+            ),
+            (
+                Rejection::KeyVersionMismatch {
+                    key: KvKey::new("k").unwrap(),
+                    expected: 1,
+                    found: None,
+                },
+                (Code::Aborted, "key_version_mismatch"),
             ),
             (
                 Rejection::SignalsTooMany(run),

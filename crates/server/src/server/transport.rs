@@ -4,12 +4,15 @@ use super::ServerError;
 use crate::context::Context;
 use crate::edge::Edge;
 use crate::limits::{CONNECTION_STREAMS_MAX, MESSAGE_BYTES_MAX};
-use crate::services::{Actions, Clusters, Plans, Workflows};
+use crate::services::{Actions, Clusters, Keys, Namespaces, Plans, Streams, Workflows};
 use crate::workers::{Hub, Workers};
 use flotilla_api::FILE_DESCRIPTOR_SET;
 use flotilla_api::v1::action_service_server::ActionServiceServer;
 use flotilla_api::v1::cluster_service_server::ClusterServiceServer;
+use flotilla_api::v1::kv_service_server::KvServiceServer;
+use flotilla_api::v1::namespace_service_server::NamespaceServiceServer;
 use flotilla_api::v1::plan_service_server::PlanServiceServer;
+use flotilla_api::v1::stream_service_server::StreamServiceServer;
 use flotilla_api::v1::worker_service_server::WorkerServiceServer;
 use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
 use std::net::SocketAddr;
@@ -49,11 +52,17 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
     let workers = WorkerServiceServer::new(Workers::new(context.clone(), hub.clone()));
     let plans = PlanServiceServer::new(Plans::new(context.clone()));
     let clusters = ClusterServiceServer::new(Clusters::new(context.clone()));
+    let keys = KvServiceServer::new(Keys::new(context.clone()));
+    let namespaces = NamespaceServiceServer::new(Namespaces::new(context.clone()));
+    let streams = StreamServiceServer::new(Streams::new(context.clone()));
     let routes = Routes::new(workflows.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(actions.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(plans.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(workers.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(clusters.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(keys.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(namespaces.max_decoding_message_size(MESSAGE_BYTES_MAX))
+        .add_service(streams.max_decoding_message_size(MESSAGE_BYTES_MAX))
         .add_service(reflection);
     Ok(routes)
 }

@@ -4,12 +4,18 @@
 
 mod action;
 mod cluster;
+mod kv;
+mod namespace;
 mod plan;
+mod stream;
 mod workflow;
 
 pub(crate) use action::{Actions, report};
 pub(crate) use cluster::Clusters;
+pub(crate) use kv::Keys;
+pub(crate) use namespace::Namespaces;
 pub(crate) use plan::Plans;
+pub(crate) use stream::Streams;
 pub(crate) use workflow::Workflows;
 
 use crate::deadline;

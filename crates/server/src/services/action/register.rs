@@ -13,7 +13,6 @@ use flotilla_engine::tables::{ActionKind, WasmLimits};
 use flotilla_engine::{Body, Command, RegisterAction, Reply};
 use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};
-use std::ops::RangeInclusive;
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -57,15 +56,15 @@ pub(super) async fn register(
 fn registration(asked: v1::RegisterActionRequest) -> Result<RegisterAction, Refusal> {
     let name = request::name(ActionName::new(asked.name.clone()))?;
     let timeout_ms = asked.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT);
-    within("timeout_ms", timeout_ms, 1..=LEASE_MS_MAX)?;
+    request::within("timeout_ms", timeout_ms, 1..=LEASE_MS_MAX)?;
     let max_retries = asked.max_retries.unwrap_or(RETRIES_DEFAULT);
-    within(
+    request::within(
         "max_retries",
         max_retries.into(),
         0..=u64::from(ATTEMPTS_MAX - 1),
     )?;
     let retry_delay_ms = asked.retry_delay_ms.unwrap_or(RETRY_DELAY_MS_DEFAULT);
-    within(
+    request::within(
         "retry_delay_ms",
         retry_delay_ms,
         0..=ACTION_RETRY_DELAY_MS_MAX,
@@ -94,15 +93,6 @@ fn registration(asked: v1::RegisterActionRequest) -> Result<RegisterAction, Refu
         description: Some(asked.description).filter(|description| !description.is_empty()),
         is_only_if_missing: asked.only_if_missing,
     })
-}
-
-fn within(field: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Refusal> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let (min, max) = range.into_inner();
-    let message = format!("expected `{field}` from {min} to {max}, but it is {value}");
-    Err(Refusal::invalid(field, message))
 }
 
 /// The kind of an action that outside workers run.

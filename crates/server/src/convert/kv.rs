@@ -1,0 +1,16 @@
+//! Keys and values.
+
+use bytes::Bytes;
+use flotilla_api::v1;
+use flotilla_engine::ids::KvKey;
+use flotilla_engine::tables::KeyRecord;
+
+/// A key as a message.
+pub(crate) fn message(key: KvKey, record: KeyRecord) -> v1::KeyValue {
+    v1::KeyValue {
+        key: key.to_string(),
+        value: Bytes::copy_from_slice(&record.value),
+        version: record.version,
+        expires_at_ms: record.expires_at_ms,
+    }
+}

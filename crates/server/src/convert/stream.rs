@@ -1,0 +1,51 @@
+//! Streams and their records.
+
+use bytes::Bytes;
+use flotilla_api::v1;
+use flotilla_engine::RecordId;
+use flotilla_engine::view::{RecordView, StreamView};
+
+/// A stream as a message.
+pub(crate) fn message(view: StreamView) -> v1::StreamInfo {
+    let StreamView {
+        name,
+        record,
+        first_id,
+    } = view;
+    let retention = record.settings.retention;
+    let last_id = Some(record.last_id).filter(|id| *id != RecordId::START);
+    v1::StreamInfo {
+        name: name.to_string(),
+        partitions: record.settings.partitions.get(),
+        retention: Some(v1::Retention {
+            records_max: retention.count_max,
+            age_ms_max: retention.age_ms_max,
+            bytes_max: retention.bytes_max,
+        }),
+        hard_bytes_max: record.settings.bytes_limit,
+        records_count: record.records_count,
+        bytes: record.bytes,
+        first_id: first_id.map(|id| id.to_string()),
+        last_id: last_id.map(|id| id.to_string()),
+        lost_count: record.lost_count,
+        groups_count: record.groups_count,
+        created_at_ms: record.created_at_ms,
+    }
+}
+
+/// A record as a message.
+pub(crate) fn record(view: RecordView) -> v1::Record {
+    let RecordView {
+        id,
+        partition,
+        content,
+    } = view;
+    let partition_key = content.key.map(|key| key.as_str().to_owned());
+    v1::Record {
+        id: id.to_string(),
+        partition,
+        payload: Bytes::copy_from_slice(&content.payload),
+        headers: content.headers,
+        partition_key: partition_key.unwrap_or_default(),
+    }
+}

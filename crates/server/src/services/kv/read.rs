@@ -1,0 +1,68 @@
+//! Reading keys (A40).
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::KvKey;
+use flotilla_engine::limits::NAME_BYTES_MAX;
+use flotilla_engine::store::Reader;
+use flotilla_engine::view;
+use tokio::time::Instant;
+
+/// Serves `GetKey`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetKeyRequest,
+    deadline: Instant,
+) -> Result<v1::GetKeyResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let key = request::name(KvKey::new(asked.key))?;
+    context.gateway.catch_up(deadline).await?;
+    // What has expired by the time of the last entry that this read must see is gone.
+    let now_ms = context.gateway.replica().now_ms();
+    let look_up = |reader: &dyn Reader| view::key(reader, (&namespace, &key), now_ms);
+    let found = context.gateway.read_here(look_up)?;
+    let record = found.ok_or_else(|| {
+        let message = format!("expected a key \"{key}\", but there is none");
+        Refusal::not_found("key_not_found", message).with_hint("`flo kv scan PREFIX` lists them")
+    })?;
+    Ok(v1::GetKeyResponse {
+        item: Some(convert::kv::message(key, record)),
+    })
+}
+
+/// Serves `ScanKeys`.
+pub(super) async fn scan(
+    context: &Context,
+    asked: v1::ScanKeysRequest,
+    deadline: Instant,
+) -> Result<v1::ScanKeysResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let prefix = asked.prefix;
+    if prefix.len() > NAME_BYTES_MAX {
+        let message = format!(
+            "expected a prefix of at most {NAME_BYTES_MAX} bytes, but it has {}",
+            prefix.len()
+        );
+        return Err(Refusal::invalid("prefix", message));
+    }
+    let page = request::page(asked.limit, &asked.page_token)?;
+    context.gateway.catch_up(deadline).await?;
+    let now_ms = context.gateway.replica().now_ms();
+    let list =
+        move |reader: &dyn Reader| view::keys(reader, (&namespace, &prefix), now_ms, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Stale, deadline, list)
+        .await?;
+    let items = found.items.into_iter();
+    Ok(v1::ScanKeysResponse {
+        items: items
+            .map(|found| convert::kv::message(found.key, found.record))
+            .collect(),
+        next_page: request::page_token(found.next),
+    })
+}

@@ -1,0 +1,108 @@
+//! Setting and deleting keys (A40).
+
+use super::unexpected;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::KvKey;
+use flotilla_engine::{Body, Command, DeleteKey, Reply, SetCondition, SetKey};
+use std::num::NonZeroU64;
+use tokio::time::Instant;
+
+/// Serves `SetKey`.
+pub(super) async fn set(
+    context: &Context,
+    asked: v1::SetKeyRequest,
+    deadline: Instant,
+) -> Result<v1::SetKeyResponse, Refusal> {
+    let command = Command {
+        // A conditional write that is sent again would find itself in the way.
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::SetKey(write(asked)?),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::KeySet { version } => Ok(v1::SetKeyResponse { version }),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
+    let condition = match (asked.if_absent, asked.if_version) {
+        (false, None) => SetCondition::Always,
+        (true, None) => SetCondition::IfAbsent,
+        (false, Some(version)) => SetCondition::IfVersion(version),
+        (true, Some(_)) => {
+            let message = "expected one condition, but `if_absent` and `if_version` are both given";
+            return Err(Refusal::invalid("if_version", message));
+        }
+    };
+    let ttl_ms = match asked.ttl_ms.map(NonZeroU64::new) {
+        None => None,
+        Some(Some(ttl_ms)) => Some(ttl_ms),
+        Some(None) => {
+            let message = "expected a time to live above 0 ms, but it is 0 ms";
+            return Err(Refusal::invalid("ttl_ms", message));
+        }
+    };
+    Ok(SetKey {
+        key: request::name(KvKey::new(asked.key))?,
+        value: Vec::from(asked.value).into(),
+        ttl_ms,
+        condition,
+    })
+}
+
+/// Serves `DeleteKey`.
+pub(super) async fn delete(
+    context: &Context,
+    asked: v1::DeleteKeyRequest,
+    deadline: Instant,
+) -> Result<v1::DeleteKeyResponse, Refusal> {
+    let key = request::name(KvKey::new(asked.key))?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::DeleteKey(DeleteKey { key }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Deleted { is_found } => Ok(v1::DeleteKeyResponse { deleted: is_found }),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> v1::SetKeyRequest {
+        v1::SetKeyRequest {
+            key: "k".to_owned(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_write_has_at_most_one_condition_and_a_real_time_to_live() {
+        assert_eq!(write(asked()).unwrap().condition, SetCondition::Always);
+        let absent = v1::SetKeyRequest {
+            if_absent: true,
+            ..asked()
+        };
+        assert_eq!(
+            write(absent.clone()).unwrap().condition,
+            SetCondition::IfAbsent
+        );
+        let both = v1::SetKeyRequest {
+            if_version: Some(0),
+            ..absent
+        };
+        assert!(write(both).is_err());
+        let dead = v1::SetKeyRequest {
+            ttl_ms: Some(0),
+            ..asked()
+        };
+        assert!(write(dead).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! Creating, reading about and deleting consumer groups (A31).
+
+use super::name::{self, position};
+use super::unexpected;
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::definition::Consumption;
+use flotilla_engine::ids::{Namespace, StreamName};
+use flotilla_engine::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT, LEASE_MS_MAX};
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::tables::GroupSettings;
+use flotilla_engine::{
+    Body, Command, CreateGroup, DeleteGroup, GroupRef, NewGroup, RecordId, Rejection, Reply,
+    StreamPosition, view,
+};
+use tokio::time::Instant;
+
+/// Serves `CreateGroup`.
+pub(super) async fn create(
+    context: &Context,
+    asked: v1::CreateGroupRequest,
+    deadline: Instant,
+) -> Result<v1::CreateGroupResponse, Refusal> {
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::CreateGroup(CreateGroup {
+            group: name::group(asked.stream, asked.group)?,
+            new: new_group(&asked.settings.unwrap_or_default())?,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::GroupCreated { is_new } => Ok(v1::CreateGroupResponse { created: is_new }),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// What a caller's group is created with. Only triggers hold retention (A32).
+pub(super) fn new_group(asked: &v1::GroupSettings) -> Result<NewGroup, Refusal> {
+    let mode = match asked.mode() {
+        v1::GroupMode::Unspecified | v1::GroupMode::Shared => Consumption::Shared,
+        v1::GroupMode::Exclusive => Consumption::Exclusive,
+        v1::GroupMode::KeyShared => Consumption::KeyShared,
+    };
+    let ack_timeout_ms = asked.ack_timeout_ms.unwrap_or(ACK_TIMEOUT_MS_DEFAULT);
+    request::within("ack_timeout_ms", ack_timeout_ms, 1..=LEASE_MS_MAX)?;
+    Ok(NewGroup {
+        settings: GroupSettings {
+            mode,
+            ack_timeout_ms,
+            deliveries_max: asked.deliveries_max.unwrap_or(DELIVERIES_DEFAULT),
+            holds_retention: false,
+        },
+        start: position(&asked.start, "start", StreamPosition::Id(RecordId::START))?,
+    })
+}
+
+/// Serves `GetGroup`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetGroupRequest,
+    deadline: Instant,
+) -> Result<v1::GroupInfo, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = name::group(asked.stream, asked.group)?;
+    let look_up = |reader: &dyn Reader| -> Result<_, StoreError> {
+        let group = view::group(reader, &namespace, &name)?;
+        let consumers = view::consumers(reader, &namespace, &name)?;
+        Ok(group.map(|group| (group, consumers)))
+    };
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    let Some((group, consumers)) = found else {
+        return Err(missing(context, (&namespace, name)));
+    };
+    Ok(v1::GroupInfo {
+        consumers: consumers
+            .into_iter()
+            .map(convert::group::consumer)
+            .collect(),
+        ..convert::group::message(&name.stream, group)
+    })
+}
+
+/// What is not there: the stream, or only its group.
+fn missing(context: &Context, (namespace, name): (&Namespace, GroupRef)) -> Refusal {
+    let look_up = |reader: &dyn Reader| view::stream(reader, namespace, &name.stream);
+    match context.gateway.read_here(look_up) {
+        Ok(Some(_)) => Rejection::GroupNotFound(name).into(),
+        Ok(None) => Rejection::StreamNotFound(name.stream).into(),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Serves `ListGroups`.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListGroupsRequest,
+    deadline: Instant,
+) -> Result<v1::ListGroupsResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let stream = request::name(StreamName::new(asked.stream))?;
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let scope = stream.clone();
+    let list = move |reader: &dyn Reader| -> Result<_, StoreError> {
+        if view::stream(reader, &namespace, &scope)?.is_none() {
+            return Ok(None);
+        }
+        view::groups(reader, (&namespace, &scope), page.scope()).map(Some)
+    };
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let found = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
+    let items = found.items.into_iter();
+    Ok(v1::ListGroupsResponse {
+        items: items
+            .map(|group| convert::group::message(&stream, group))
+            .collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+/// Serves `ListPending`.
+pub(super) async fn pending(
+    context: &Context,
+    asked: v1::ListPendingRequest,
+    deadline: Instant,
+) -> Result<v1::ListPendingResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = name::group(asked.stream, asked.group)?;
+    let limit = request::rows_max(asked.limit)?;
+    let scope = (namespace.clone(), name.clone());
+    let list = move |reader: &dyn Reader| -> Result<_, StoreError> {
+        if view::group(reader, &scope.0, &scope.1)?.is_none() {
+            return Ok(None);
+        }
+        view::pending(reader, (&scope.0, &scope.1), limit).map(Some)
+    };
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let Some(found) = found else {
+        return Err(missing(context, (&namespace, name)));
+    };
+    Ok(v1::ListPendingResponse {
+        items: found.into_iter().map(convert::group::pending).collect(),
+    })
+}
+
+/// Serves `DeleteGroup`.
+pub(super) async fn delete(
+    context: &Context,
+    asked: v1::DeleteGroupRequest,
+    deadline: Instant,
+) -> Result<v1::DeleteGroupResponse, Refusal> {
+    let group = name::group(asked.stream, asked.group)?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::DeleteGroup(DeleteGroup { group }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Deleted { is_found } => Ok(v1::DeleteGroupResponse { deleted: is_found }),
+        reply => Err(unexpected(&reply)),
+    }
+}

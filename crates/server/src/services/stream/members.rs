@@ -1,0 +1,67 @@
+//! Consumers join a group and leave it (A31).
+
+use super::groups::new_group;
+use super::{name, unexpected};
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::ConsumerName;
+use flotilla_engine::store::Reader;
+use flotilla_engine::{Body, Command, JoinGroup, LeaveGroup, Rejection, Reply, view};
+use tokio::time::Instant;
+
+/// Serves `JoinGroup`.
+pub(super) async fn join(
+    context: &Context,
+    asked: v1::JoinGroupRequest,
+    deadline: Instant,
+) -> Result<v1::JoinGroupResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let group = name::group(asked.stream, asked.group)?;
+    let body = Body::JoinGroup(JoinGroup {
+        group: group.clone(),
+        consumer: request::name(ConsumerName::new(asked.consumer))?,
+        incarnation: asked.incarnation,
+        create: asked.create.as_ref().map(new_group).transpose()?,
+    });
+    // The incarnation makes it safe to send again.
+    let command = Command::new(namespace.clone(), body);
+    let ack_timeout_ms = match context.gateway.submit(command, deadline).await? {
+        Reply::GroupJoined { ack_timeout_ms } => ack_timeout_ms,
+        reply => return Err(unexpected(&reply)),
+    };
+    let look_up = |reader: &dyn Reader| view::group(reader, &namespace, &group);
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    let found = found.ok_or_else(|| Rejection::GroupNotFound(group.clone()))?;
+    Ok(v1::JoinGroupResponse {
+        mode: convert::group::mode(found.record.settings.mode).into(),
+        ack_timeout_ms,
+    })
+}
+
+/// Serves `LeaveGroup`.
+pub(super) async fn leave(
+    context: &Context,
+    asked: v1::LeaveGroupRequest,
+    deadline: Instant,
+) -> Result<v1::LeaveGroupResponse, Refusal> {
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::LeaveGroup(LeaveGroup {
+            group: name::group(asked.stream, asked.group)?,
+            consumer: request::name(ConsumerName::new(asked.consumer))?,
+            incarnation: asked.incarnation,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Deleted { is_found } => Ok(v1::LeaveGroupResponse { left: is_found }),
+        reply => Err(unexpected(&reply)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Creating, reading about and deleting streams (A30).
+
+use super::unexpected;
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::StreamName;
+use flotilla_engine::limits::STREAM_BYTES_DEFAULT;
+use flotilla_engine::store::Reader;
+use flotilla_engine::tables::{Retention, StreamSettings};
+use flotilla_engine::{Body, Command, CreateStream, DeleteStream, Rejection, Reply, view};
+use std::num::NonZeroU32;
+use tokio::time::Instant;
+
+/// Serves `CreateStream`.
+pub(super) async fn create(
+    context: &Context,
+    asked: v1::CreateStreamRequest,
+    deadline: Instant,
+) -> Result<v1::CreateStreamResponse, Refusal> {
+    let settings = settings(&asked)?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::CreateStream(CreateStream {
+            stream: request::name(StreamName::new(asked.name))?,
+            settings,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::StreamCreated { is_new } => Ok(v1::CreateStreamResponse { created: is_new }),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn settings(asked: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal> {
+    let retention = asked.retention.unwrap_or_default();
+    let bytes_limit = asked.hard_bytes_max.unwrap_or(STREAM_BYTES_DEFAULT);
+    request::within("hard_bytes_max", bytes_limit, 1..=u64::MAX)?;
+    Ok(StreamSettings {
+        partitions: NonZeroU32::new(asked.partitions).unwrap_or(NonZeroU32::MIN),
+        retention: Retention {
+            count_max: retention.records_max,
+            age_ms_max: retention.age_ms_max,
+            bytes_max: retention.bytes_max,
+        },
+        bytes_limit,
+    })
+}
+
+/// Serves `GetStream`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetStreamRequest,
+    deadline: Instant,
+) -> Result<v1::StreamInfo, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = request::name(StreamName::new(asked.name))?;
+    let look_up = |reader: &dyn Reader| view::stream(reader, &namespace, &name);
+    let found = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    Ok(convert::stream::message(
+        found.ok_or(Rejection::StreamNotFound(name))?,
+    ))
+}
+
+/// Serves `ListStreams`.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListStreamsRequest,
+    deadline: Instant,
+) -> Result<v1::ListStreamsResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let list = move |reader: &dyn Reader| view::streams(reader, &namespace, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    Ok(v1::ListStreamsResponse {
+        items: found
+            .items
+            .into_iter()
+            .map(convert::stream::message)
+            .collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+/// Serves `DeleteStream`.
+pub(super) async fn delete(
+    context: &Context,
+    asked: v1::DeleteStreamRequest,
+    deadline: Instant,
+) -> Result<v1::DeleteStreamResponse, Refusal> {
+    let stream = request::name(StreamName::new(asked.name))?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::DeleteStream(DeleteStream { stream }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Deleted { is_found } => Ok(v1::DeleteStreamResponse { deleted: is_found }),
+        reply => Err(unexpected(&reply)),
+    }
+}

@@ -1,0 +1,169 @@
+//! Giving records to a consumer, and waiting for some (A31).
+//!
+//! A take is an entry of the log only when there is something for it. Consumers of one group on one
+//! node take turns, so that one record does not make all of them propose.
+
+use super::name;
+use super::read::limit;
+use super::{Patience, Streams, unexpected};
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::limits::WAIT_MS_MAX;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, StreamName};
+use flotilla_engine::limits::READ_RECORDS_MAX;
+use flotilla_engine::store::Reader;
+use flotilla_engine::view::{self, DeliveredView};
+use flotilla_engine::{Body, Command, GroupRef, Reply, TakeId, TakeRecords};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How long a take waits when it does not say. In milliseconds.
+const BLOCK_MS_DEFAULT: u64 = 30_000;
+/// How long a take waits before it looks again, when what it saw went to others.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+type GroupKey = (Namespace, StreamName, GroupName);
+
+/// Whose turn it is to take records of each group on this node.
+#[derive(Default)]
+pub(super) struct Turns {
+    // A std mutex: it is never held across an await.
+    groups: Mutex<BTreeMap<GroupKey, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl Turns {
+    /// What the consumers of a group wait for.
+    fn of(&self, key: &GroupKey) -> Arc<tokio::sync::Mutex<()>> {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = groups.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        groups.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        groups.insert(key.clone(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+/// A consumer that wants records.
+struct Taker<'a> {
+    context: &'a Context,
+    namespace: Namespace,
+    body: TakeRecords,
+    deadline: Instant,
+}
+
+/// Serves `TakeRecords`.
+pub(super) async fn take(
+    streams: &Streams,
+    asked: v1::TakeRecordsRequest,
+    patience: Patience,
+) -> Result<v1::TakeRecordsResponse, Refusal> {
+    let block_ms = asked.block_ms.unwrap_or(BLOCK_MS_DEFAULT);
+    request::within("block_ms", block_ms, 0..=WAIT_MS_MAX)?;
+    let until = patience.until(block_ms);
+    let taker = Taker {
+        context: &streams.context,
+        namespace: request::namespace(&asked.namespace)?,
+        deadline: patience.deadline.max(until),
+        body: TakeRecords {
+            group: name::group(asked.stream, asked.group)?,
+            consumer: request::name(ConsumerName::new(asked.consumer))?,
+            take: TakeId(asked.take_id),
+            count_max: count(limit(asked.limit)?),
+        },
+    };
+    taker.context.gateway.catch_up(patience.deadline).await?;
+    let mut given = taker.given().await?;
+    if given.is_empty() {
+        given = taker.wait(&streams.turns, until).await?;
+    }
+    Ok(v1::TakeRecordsResponse {
+        deliveries: given.into_iter().map(convert::group::delivery).collect(),
+    })
+}
+
+fn count(limit: usize) -> u32 {
+    u32::try_from(limit.min(READ_RECORDS_MAX)).expect("a small number")
+}
+
+impl Taker<'_> {
+    /// Waits until there are records, and takes them.
+    async fn wait(&self, turns: &Turns, until: Instant) -> Result<Vec<DeliveredView>, Refusal> {
+        let GroupRef { stream, group } = &self.body.group;
+        let key = (self.namespace.clone(), stream.clone(), group.clone());
+        let of_stream = (self.namespace.clone(), stream.clone());
+        let watchers = &self.context.watchers;
+        let mut appended = watchers.streams.watch(of_stream)?;
+        let mut ready = watchers.groups.watch(key.clone())?;
+        let turn = turns.of(&key);
+        loop {
+            if self.has_records()? {
+                let _turn = turn.lock().await;
+                // Whoever had the turn before may have taken them.
+                if self.has_records()? {
+                    let given = self.take().await?;
+                    if !given.is_empty() {
+                        return Ok(given);
+                    }
+                    sleep(RETRY_DELAY).await;
+                    if until > Instant::now() {
+                        continue;
+                    }
+                }
+            }
+            if until <= Instant::now() {
+                return Ok(Vec::new());
+            }
+            tokio::select! {
+                () = appended.rung() => {}
+                () = ready.rung() => {}
+                () = sleep_until(until) => {}
+                () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+            }
+        }
+    }
+
+    fn has_records(&self) -> Result<bool, Refusal> {
+        let now_ms = self.context.gateway.replica().now_ms();
+        let TakeRecords {
+            group, consumer, ..
+        } = &self.body;
+        self.context.gateway.read_here(|reader: &dyn Reader| {
+            view::has_records(reader, (&self.namespace, group), consumer, now_ms)
+        })
+    }
+
+    /// Takes what there is. This node has applied it when this returns.
+    async fn take(&self) -> Result<Vec<DeliveredView>, Refusal> {
+        let gateway = &self.context.gateway;
+        // The take's id makes it safe to send again.
+        let body = Body::TakeRecords(self.body.clone());
+        let command = Command::new(self.namespace.clone(), body);
+        match gateway.submit(command, self.deadline).await? {
+            Reply::RecordsTaken { count: 0 } => Ok(Vec::new()),
+            Reply::RecordsTaken { .. } => {
+                gateway.catch_up(self.deadline).await?;
+                self.given().await
+            }
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// What the take has been given and not settled, as far as this node has applied it.
+    async fn given(&self) -> Result<Vec<DeliveredView>, Refusal> {
+        let (namespace, body) = (self.namespace.clone(), self.body.clone());
+        let scan = move |reader: &dyn Reader| {
+            let taker = (&body.consumer, body.take);
+            view::delivery(reader, (&namespace, &body.group), taker)
+        };
+        let gateway = &self.context.gateway;
+        gateway.scan(Freshness::Stale, self.deadline, scan).await
+    }
+}

@@ -1,0 +1,83 @@
+//! Appending and trimming records (A30).
+
+use super::name::record_id;
+use super::unexpected;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_api::v1::trim_stream_request::To;
+use flotilla_engine::ids::{PartitionKey, StreamName};
+use flotilla_engine::{
+    AppendRecords, Body, Command, NewRecord, RecordId, Reply, TrimStream, TrimTo,
+};
+use std::iter::successors;
+use tokio::time::Instant;
+
+/// Serves `AppendRecords`.
+pub(super) async fn append(
+    context: &Context,
+    asked: v1::AppendRecordsRequest,
+    deadline: Instant,
+) -> Result<v1::AppendRecordsResponse, Refusal> {
+    let records: Vec<NewRecord> = asked
+        .records
+        .into_iter()
+        .map(new_record)
+        .collect::<Result<_, _>>()?;
+    let count = records.len();
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::AppendRecords(AppendRecords {
+            stream: request::name(StreamName::new(asked.stream))?,
+            records,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::RecordsAppended { first } => {
+            let ids = successors(Some(first), |id| Some(RecordId::next(*id)));
+            Ok(v1::AppendRecordsResponse {
+                ids: ids.take(count).map(|id| id.to_string()).collect(),
+            })
+        }
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn new_record(asked: v1::NewRecord) -> Result<NewRecord, Refusal> {
+    Ok(NewRecord {
+        payload: Vec::from(asked.payload).into(),
+        headers: asked.headers,
+        key: request::optional(asked.partition_key, PartitionKey::new)?,
+        partition: asked.partition,
+    })
+}
+
+/// Serves `TrimStream`.
+pub(super) async fn trim(
+    context: &Context,
+    asked: v1::TrimStreamRequest,
+    deadline: Instant,
+) -> Result<v1::TrimStreamResponse, Refusal> {
+    let to = match asked.to {
+        Some(To::KeepRecords(count)) => TrimTo::Newest(count),
+        Some(To::BeforeId(id)) => TrimTo::Before(record_id(&id, "before_id")?),
+        None => {
+            let message = "expected which records go, but neither a number nor an id is given";
+            return Err(Refusal::invalid("to", message));
+        }
+    };
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::TrimStream(TrimStream {
+            stream: request::name(StreamName::new(asked.name))?,
+            to,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Done => Ok(v1::TrimStreamResponse {}),
+        reply => Err(unexpected(&reply)),
+    }
+}
