@@ -42,6 +42,19 @@ macro_rules! prepare_namespace_and_id {
     )*};
 }
 
+/// Requests that act on the cluster as a whole and have an id.
+macro_rules! prepare_id {
+    ($($request:ident)*) => {$(
+        impl Prepare for v1::$request {
+            fn prepare(&mut self, _namespace: &str) {
+                if self.request_id.is_empty() {
+                    self.request_id = new_request_id();
+                }
+            }
+        }
+    )*};
+}
+
 prepare_namespace! {
     ValidateWorkflowRequest
     GetWorkflowRequest
@@ -66,6 +79,19 @@ prepare_namespace! {
     AcceptRequest
     FailRequest
     TouchRequest
+    GetKeyRequest
+    ScanKeysRequest
+    GetStreamRequest
+    ListStreamsRequest
+    ReadRecordsRequest
+    GetGroupRequest
+    ListGroupsRequest
+    ListPendingRequest
+    JoinGroupRequest
+    TakeRecordsRequest
+    AckRecordsRequest
+    NackRecordsRequest
+    TouchRecordsRequest
 }
 
 prepare_namespace_and_id! {
@@ -87,6 +113,24 @@ prepare_namespace_and_id! {
     DrainRequest.request_id
     DeregisterRequest.request_id
     AwaitRequest.poll_id
+    SetKeyRequest.request_id
+    DeleteKeyRequest.request_id
+    CreateStreamRequest.request_id
+    TrimStreamRequest.request_id
+    DeleteStreamRequest.request_id
+    AppendRecordsRequest.request_id
+    CreateGroupRequest.request_id
+    DeleteGroupRequest.request_id
+    LeaveGroupRequest.request_id
+}
+
+prepare_id! {
+    CreateNamespaceRequest
+    DeleteNamespaceRequest
+}
+
+impl Prepare for v1::ListNamespacesRequest {
+    fn prepare(&mut self, _namespace: &str) {}
 }
 
 impl Prepare for v1::GetStatusRequest {

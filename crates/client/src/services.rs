@@ -8,7 +8,10 @@ use crate::retry::Intent;
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_client::ActionServiceClient;
 use flotilla_api::v1::cluster_service_client::ClusterServiceClient;
+use flotilla_api::v1::kv_service_client::KvServiceClient;
+use flotilla_api::v1::namespace_service_client::NamespaceServiceClient;
 use flotilla_api::v1::plan_service_client::PlanServiceClient;
+use flotilla_api::v1::stream_service_client::StreamServiceClient;
 use flotilla_api::v1::worker_service_client::WorkerServiceClient;
 use flotilla_api::v1::workflow_service_client::WorkflowServiceClient;
 
@@ -136,4 +139,64 @@ calls! { WorkerServiceClient:
 calls! { ClusterServiceClient:
     /// Reads the cluster's status as the node that answers sees it.
     Read get_status(GetStatusRequest) -> ClusterStatus = get_status;
+}
+
+calls! { KvServiceClient:
+    /// Reads one key (A40).
+    Read get_key(GetKeyRequest) -> GetKeyResponse = get_key;
+    /// Sets a key.
+    Write set_key(SetKeyRequest) -> SetKeyResponse = set_key;
+    /// Deletes a key.
+    Write delete_key(DeleteKeyRequest) -> DeleteKeyResponse = delete_key;
+    /// Reads a page of the keys that begin with a prefix.
+    Read scan_keys(ScanKeysRequest) -> ScanKeysResponse = scan_keys;
+}
+
+calls! { NamespaceServiceClient:
+    /// Creates a namespace (A41).
+    Write create_namespace(CreateNamespaceRequest) -> CreateNamespaceResponse = create_namespace;
+    /// Reads a page of namespaces.
+    Read list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse = list_namespaces;
+    /// Deletes an empty namespace.
+    Write delete_namespace(DeleteNamespaceRequest) -> DeleteNamespaceResponse = delete_namespace;
+}
+
+calls! { StreamServiceClient:
+    /// Creates a stream (A30).
+    Write create_stream(CreateStreamRequest) -> CreateStreamResponse = create_stream;
+    /// Reads about one stream.
+    Read get_stream(GetStreamRequest) -> StreamInfo = get_stream;
+    /// Reads a page of streams.
+    Read list_streams(ListStreamsRequest) -> ListStreamsResponse = list_streams;
+    /// Gives up a stream's oldest records.
+    Write trim_stream(TrimStreamRequest) -> TrimStreamResponse = trim_stream;
+    /// Deletes a stream with its groups.
+    Write delete_stream(DeleteStreamRequest) -> DeleteStreamResponse = delete_stream;
+    /// Appends records (A30).
+    Write append_records(AppendRecordsRequest) -> AppendRecordsResponse = append_records;
+    /// Reads records; the client's timeout must be longer than the wait.
+    Read read_records(ReadRecordsRequest) -> ReadRecordsResponse = read_records;
+    /// Creates a consumer group (A31).
+    Write create_group(CreateGroupRequest) -> CreateGroupResponse = create_group;
+    /// Reads about one group.
+    Read get_group(GetGroupRequest) -> GroupInfo = get_group;
+    /// Reads a page of a stream's groups.
+    Read list_groups(ListGroupsRequest) -> ListGroupsResponse = list_groups;
+    /// Deletes a consumer group.
+    Write delete_group(DeleteGroupRequest) -> DeleteGroupResponse = delete_group;
+    /// Adds a consumer to a group and keeps it there. [`StreamWorker`](crate::StreamWorker) does it
+    /// by itself.
+    Write join_group(JoinGroupRequest) -> JoinGroupResponse = join_group;
+    /// Takes a consumer out of a group.
+    Write leave_group(LeaveGroupRequest) -> LeaveGroupResponse = leave_group;
+    /// Waits for records (A31); the client's timeout must be longer than the wait.
+    Write take_records(TakeRecordsRequest) -> TakeRecordsResponse = take_records;
+    /// Marks records as consumed.
+    Write ack_records(AckRecordsRequest) -> AckRecordsResponse = ack_records;
+    /// Gives records back.
+    Write nack_records(NackRecordsRequest) -> NackRecordsResponse = nack_records;
+    /// Extends the time in which records must be acknowledged.
+    Write touch_records(TouchRecordsRequest) -> TouchRecordsResponse = touch_records;
+    /// Reads what a group has delivered and not seen acknowledged.
+    Read list_pending(ListPendingRequest) -> ListPendingResponse = list_pending;
 }

@@ -4,10 +4,15 @@ mod action;
 mod bench;
 mod cluster;
 mod completions;
+mod created;
+mod deleted;
 mod dev;
+mod kv;
 mod listing;
+mod ns;
 mod plan;
 mod server;
+mod stream;
 mod switch;
 mod worker;
 mod workflow;
@@ -32,6 +37,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Worker(worker::WorkerCommand),
     #[command(subcommand)]
+    Stream(stream::StreamCommand),
+    #[command(subcommand)]
+    Kv(kv::KvCommand),
+    #[command(subcommand)]
+    Ns(ns::NsCommand),
+    #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -53,6 +64,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Plan(plan) => plan.run(&session).await,
         Command::Action(action) => action.run(&session).await,
         Command::Worker(worker) => worker.run(&session).await,
+        Command::Stream(stream) => stream.run(&session).await,
+        Command::Kv(kv) => kv.run(&session).await,
+        Command::Ns(ns) => ns.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,
         Command::Bench(bench) => bench.run(&session).await,
         Command::Completions(completions) => completions.run(),

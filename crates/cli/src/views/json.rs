@@ -18,6 +18,14 @@ pub(super) fn optional_value(bytes: Option<&[u8]>) -> Value {
     bytes.map_or(Value::Null, value)
 }
 
+/// The value for a table's cell: a string without its quotes, but on one line.
+pub(super) fn one_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.replace(char::is_control, " "),
+        other => other.to_string(),
+    }
+}
+
 /// Whether the bytes are one JSON value.
 pub(crate) fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()

@@ -1,10 +1,10 @@
 //! `flo action delete`.
 
+use crate::commands::deleted;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
 use flotilla_client::v1::DeleteActionRequest;
-use serde::Serialize;
 
 /// Delete an action; one that is missing is no error
 #[derive(Debug, Args)]
@@ -14,12 +14,6 @@ pub(crate) struct Delete {
     name: String,
 }
 
-#[derive(Debug, Serialize)]
-struct DeletedView {
-    name: String,
-    deleted: bool,
-}
-
 impl Delete {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let request = DeleteActionRequest {
@@ -27,17 +21,6 @@ impl Delete {
             ..DeleteActionRequest::default()
         };
         let response = session.client()?.delete_action(request).await?;
-        let view = DeletedView {
-            name: self.name,
-            deleted: response.deleted,
-        };
-        session.output.value(&view, |view| {
-            let done = if view.deleted {
-                "deleted"
-            } else {
-                "was not there"
-            };
-            format!("{} {done}", view.name)
-        })
+        deleted::say(session, self.name, response.deleted)
     }
 }

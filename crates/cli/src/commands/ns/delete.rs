@@ -1,0 +1,26 @@
+//! `flo ns delete`.
+
+use crate::commands::deleted;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::DeleteNamespaceRequest;
+
+/// Delete a namespace that is empty; one that is missing is no error
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo ns delete shop-eu")]
+pub(crate) struct Delete {
+    /// The namespace
+    name: String,
+}
+
+impl Delete {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = DeleteNamespaceRequest {
+            name: self.name.clone(),
+            ..DeleteNamespaceRequest::default()
+        };
+        let response = session.client()?.delete_namespace(request).await?;
+        deleted::say(session, self.name, response.deleted)
+    }
+}

@@ -1,0 +1,73 @@
+//! `flo stream append`.
+
+use crate::failure::Failure;
+use crate::key_value;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::v1::{AppendRecordsRequest, AppendRecordsResponse, NewRecord};
+use serde::Serialize;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo stream append orders '{\"id\": 7}'
+  flo stream append orders '{\"id\": 7}' '{\"id\": 8}' --partition-key ada --header source=web";
+
+/// Append records, all or none, and print their ids
+///
+/// Creates the stream when it is missing.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Append {
+    /// The stream's name
+    name: String,
+
+    /// Any text, JSON or not; one record for each, at most 1000
+    #[arg(required = true, value_name = "PAYLOAD")]
+    payloads: Vec<String>,
+
+    /// Records of the same key keep their order
+    #[arg(
+        long,
+        value_name = "KEY",
+        default_value = "",
+        hide_default_value = true
+    )]
+    partition_key: String,
+
+    /// The partition, whatever the key is
+    #[arg(long, value_name = "N")]
+    partition: Option<u32>,
+
+    /// A header of each record; may be repeated
+    #[arg(long = "header", value_name = "KEY=VALUE", value_parser = key_value::parse)]
+    headers: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct AppendedView {
+    ids: Vec<String>,
+}
+
+impl Append {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let record = NewRecord {
+            headers: self.headers.into_iter().collect(),
+            partition_key: self.partition_key,
+            partition: self.partition,
+            ..NewRecord::default()
+        };
+        let records = self.payloads.into_iter().map(|payload| NewRecord {
+            payload: payload.into(),
+            ..record.clone()
+        });
+        let request = AppendRecordsRequest {
+            stream: self.name,
+            records: records.collect(),
+            ..AppendRecordsRequest::default()
+        };
+        let AppendRecordsResponse { ids } = session.client()?.append_records(request).await?;
+        session
+            .output
+            .value(&AppendedView { ids }, |view| view.ids.join("\n"))
+    }
+}

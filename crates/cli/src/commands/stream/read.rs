@@ -1,0 +1,70 @@
+//! `flo stream read`.
+
+use crate::failure::Failure;
+use crate::output::Page;
+use crate::session::Session;
+use crate::views::RecordView;
+use clap::Args;
+use flotilla_client::v1::ReadRecordsRequest;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  flo stream read orders --limit 100
+  flo stream read orders --start 1772357400250-0 --end '$'
+  flo stream read orders --start '$' --block-ms 30000  the next record to come";
+
+/// Print records in the order of their ids
+///
+/// A payload that is JSON is shown as such, another as a string.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Read {
+    /// The stream's name
+    name: String,
+
+    /// The first id; `0-0` is the start, `$` only what comes later
+    #[arg(long, visible_alias = "page", value_name = "ID", default_value = "0-0")]
+    start: String,
+
+    /// The last id; `$` is the newest
+    #[arg(long, value_name = "ID", default_value = "$")]
+    end: String,
+
+    /// Only this partition [default: all]
+    #[arg(long, value_name = "N")]
+    partition: Option<u32>,
+
+    /// How many records at most
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+
+    /// How long to wait for a first record
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=300_000))]
+    block_ms: u64,
+}
+
+impl Read {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let client = session.client()?;
+        let client = client.with_timeout(client.timeout() + Duration::from_millis(self.block_ms));
+        let request = ReadRecordsRequest {
+            stream: self.name.clone(),
+            start: self.start,
+            end: self.end,
+            partition: self.partition,
+            limit: self.limit,
+            block_ms: self.block_ms,
+            ..ReadRecordsRequest::default()
+        };
+        let response = client.read_records(request).await?;
+        let records = response.records.into_iter();
+        let page = Page {
+            items: records
+                .map(|record| RecordView::new(&self.name, record))
+                .collect(),
+            next_page: response.has_more.then_some(response.next_start),
+        };
+        session.output.page(&page)
+    }
+}
