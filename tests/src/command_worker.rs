@@ -22,6 +22,33 @@ impl CommandWorker {
         Self::start_with(flo, scratch, &["--worker-id", id], actions)
     }
 
+    /// Starts one that runs a command for `sh -c` for each record of a stream, and waits until it may
+    /// be given records.
+    ///
+    /// # Panics
+    /// When that does not happen.
+    #[must_use]
+    pub fn consume(
+        flo: &Flo,
+        scratch: &Scratch,
+        id: &str,
+        (stream, group, script): (&str, &str, &str),
+    ) -> Self {
+        let arguments = [
+            "--worker-id",
+            id,
+            "--stream",
+            stream,
+            "--group",
+            group,
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        Self::exec(flo, scratch, &arguments)
+    }
+
     /// Starts it with these flags, the worker's id first, and waits until it may be given tasks.
     ///
     /// # Panics
@@ -33,16 +60,23 @@ impl CommandWorker {
         flags: &[&str],
         actions: &[(&str, &str)],
     ) -> Self {
-        let id = flags.get(1).expect("a flag and the worker's id");
+        let actions: Vec<String> = actions
+            .iter()
+            .map(|(name, script)| format!("--action={name}={script}"))
+            .collect();
+        let mut arguments = flags.to_vec();
+        arguments.extend(actions.iter().map(String::as_str));
+        Self::exec(flo, scratch, &arguments)
+    }
+
+    fn exec(flo: &Flo, scratch: &Scratch, arguments: &[&str]) -> Self {
+        let id = arguments.get(1).expect("a flag and the worker's id");
         let mut command = binary::flo();
         command
             .args(["worker", "exec"])
-            .args(flags)
+            .args(arguments)
             .env("FLO_ENDPOINT", flo.endpoints())
             .env("TMPDIR", scratch.path(""));
-        for (name, script) in actions {
-            command.arg("--action").arg(format!("{name}={script}"));
-        }
         let process = Process::spawn(command, scratch.log(&format!("worker-{id}.log")));
         process.await_ready();
         Self { process }

@@ -89,6 +89,14 @@ impl ClientError {
         &self.violations
     }
 
+    /// Whether trying again later may help, whatever became of this attempt.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self.kind {
+            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+            ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
+        }
+    }
+
     pub(crate) fn from_status(status: &Status) -> Self {
         let details = status.get_error_details();
         let info = details.error_info();

@@ -2,7 +2,8 @@
 //!
 //! [`Client`] calls a cluster through a list of nodes: it fails over, goes to the leader directly
 //! once it knows it, and repeats what can be repeated safely within the caller's deadline (design
-//! rule 9). [`Worker`] runs handlers for the tasks of actions.
+//! rule 9). [`Worker`] runs handlers for the tasks of actions, [`StreamWorker`] for the records of
+//! streams.
 //!
 //! ```no_run
 //! use flotilla_client::{Client, ClientOptions, v1::StartRunRequest};
@@ -35,6 +36,7 @@ mod options;
 mod requests;
 mod retry;
 mod services;
+pub mod stream_worker;
 mod watch;
 pub mod worker;
 
@@ -44,5 +46,6 @@ pub use flotilla_api::v1;
 pub use names::PublishedName;
 pub use options::ClientOptions;
 pub use requests::new_request_id;
+pub use stream_worker::{RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
 pub use watch::WatchUpdate;
 pub use worker::{ActionContext, ActionResult, FailKind, HandlerError, Worker, WorkerBuilder};

@@ -277,7 +277,8 @@ impl fmt::Debug for Setup {
     }
 }
 
-fn host() -> String {
+/// This machine's name.
+pub(crate) fn host() -> String {
     hostname::get()
         .ok()
         .and_then(|name| name.into_string().ok())

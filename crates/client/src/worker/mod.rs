@@ -42,6 +42,7 @@ mod result;
 mod service;
 mod session;
 
+pub(crate) use builder::host;
 pub use builder::{Worker, WorkerBuilder};
 pub use context::ActionContext;
 pub use handler::{FailKind, HandlerError};

@@ -3,7 +3,7 @@
 use super::ledger::Order;
 use super::link::Link;
 use super::service::Service;
-use crate::error::{ClientError, ErrorKind};
+use crate::error::ClientError;
 use crate::failure::{Failure, Verdict};
 use flotilla_api::v1;
 use flotilla_api::v1::server_message::Message;
@@ -44,11 +44,10 @@ impl SessionEnd {
 
     /// What an error that stands amounts to.
     pub(super) fn from_error(error: ClientError) -> Self {
-        match error.kind() {
-            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => {
-                Self::Lost(error)
-            }
-            ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => Self::Refused(error),
+        if error.is_passing() {
+            Self::Lost(error)
+        } else {
+            Self::Refused(error)
         }
     }
 }

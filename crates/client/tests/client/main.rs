@@ -2,5 +2,6 @@
 
 mod calls;
 mod fake;
+mod stream_worker;
 mod watch;
 mod worker;

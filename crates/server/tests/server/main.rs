@@ -8,6 +8,8 @@
 mod actions;
 mod dead_letters;
 mod embedded;
+mod groups;
+mod keys;
 mod members;
 mod node;
 mod reports;
@@ -16,6 +18,7 @@ mod runs;
 mod schedules;
 mod schemas;
 mod serving;
+mod streams;
 mod watching;
 mod workers;
 mod workflows;

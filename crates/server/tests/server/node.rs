@@ -15,6 +15,9 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use v1::action_service_client::ActionServiceClient;
 use v1::cluster_service_client::ClusterServiceClient;
+use v1::kv_service_client::KvServiceClient;
+use v1::namespace_service_client::NamespaceServiceClient;
+use v1::stream_service_client::StreamServiceClient;
 use v1::worker_service_client::WorkerServiceClient;
 use v1::workflow_service_client::WorkflowServiceClient;
 
@@ -124,6 +127,18 @@ impl Node {
 
     pub(crate) fn cluster(&self) -> ClusterServiceClient<Channel> {
         ClusterServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn keys(&self) -> KvServiceClient<Channel> {
+        KvServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn namespaces(&self) -> NamespaceServiceClient<Channel> {
+        NamespaceServiceClient::new(self.channel())
+    }
+
+    pub(crate) fn streams(&self) -> StreamServiceClient<Channel> {
+        StreamServiceClient::new(self.channel())
     }
 
     /// Stores a definition.

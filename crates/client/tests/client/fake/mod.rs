@@ -7,6 +7,7 @@ mod services;
 
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_server::ActionServiceServer;
+use flotilla_api::v1::stream_service_server::StreamServiceServer;
 use flotilla_api::v1::worker_service_server::WorkerServiceServer;
 use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
 use flotilla_client::{Client, ClientOptions};
@@ -86,6 +87,7 @@ impl FakeNode {
         let server = Server::builder()
             .add_service(WorkflowServiceServer::new(service.clone()))
             .add_service(ActionServiceServer::new(service.clone()))
+            .add_service(StreamServiceServer::new(service.clone()))
             .add_service(WorkerServiceServer::new(service))
             .serve_with_incoming(TcpListenerStream::new(listener));
         tokio::spawn(server);

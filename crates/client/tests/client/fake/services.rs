@@ -3,6 +3,7 @@
 use super::{Answer, Arrival, UnaryCall, WatchCall, WorkerCall};
 use flotilla_api::v1;
 use flotilla_api::v1::action_service_server::ActionService;
+use flotilla_api::v1::stream_service_server::StreamService;
 use flotilla_api::v1::worker_service_server::WorkerService;
 use flotilla_api::v1::workflow_service_server::WorkflowService;
 use prost::Message;
@@ -111,6 +112,27 @@ service! { ActionService {
     get_dead_letter(GetDeadLetterRequest) -> DeadLetter;
     requeue_dead_letters(RequeueDeadLettersRequest) -> RequeueDeadLettersResponse;
     purge_dead_letters(PurgeDeadLettersRequest) -> PurgeDeadLettersResponse;
+} }
+
+service! { StreamService {
+    create_stream(CreateStreamRequest) -> CreateStreamResponse;
+    get_stream(GetStreamRequest) -> StreamInfo;
+    list_streams(ListStreamsRequest) -> ListStreamsResponse;
+    trim_stream(TrimStreamRequest) -> TrimStreamResponse;
+    delete_stream(DeleteStreamRequest) -> DeleteStreamResponse;
+    append_records(AppendRecordsRequest) -> AppendRecordsResponse;
+    read_records(ReadRecordsRequest) -> ReadRecordsResponse;
+    create_group(CreateGroupRequest) -> CreateGroupResponse;
+    get_group(GetGroupRequest) -> GroupInfo;
+    list_groups(ListGroupsRequest) -> ListGroupsResponse;
+    delete_group(DeleteGroupRequest) -> DeleteGroupResponse;
+    join_group(JoinGroupRequest) -> JoinGroupResponse;
+    leave_group(LeaveGroupRequest) -> LeaveGroupResponse;
+    take_records(TakeRecordsRequest) -> TakeRecordsResponse;
+    ack_records(AckRecordsRequest) -> AckRecordsResponse;
+    nack_records(NackRecordsRequest) -> NackRecordsResponse;
+    touch_records(TouchRecordsRequest) -> TouchRecordsResponse;
+    list_pending(ListPendingRequest) -> ListPendingResponse;
 } }
 
 service! { WorkerService {

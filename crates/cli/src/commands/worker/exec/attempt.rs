@@ -88,14 +88,17 @@ impl From<io::Error> for Stopped {
 }
 
 /// Writes the input. A program need not read it.
-async fn feed(mut stdin: ChildStdin, input: &[u8]) {
+pub(super) async fn feed(mut stdin: ChildStdin, input: &[u8]) {
     if stdin.write_all(input).await.is_ok() {
         let _ = stdin.shutdown().await;
     }
 }
 
 /// Waits for the program's end, then ends what it left running: it holds the pipes open.
-async fn wait(child: &mut Child, group: &mut ProcessGroup) -> io::Result<std::process::ExitStatus> {
+pub(super) async fn wait(
+    child: &mut Child,
+    group: &mut ProcessGroup,
+) -> io::Result<std::process::ExitStatus> {
     let status = child.wait().await?;
     group.kill();
     Ok(status)

@@ -10,13 +10,16 @@ mod attempt;
 mod captured;
 mod process_group;
 mod program;
+mod record;
 mod registration;
+mod stream;
 mod tally;
 mod task;
 mod verdict;
 
 use self::program::Program;
 use self::registration::Registration;
+use self::stream::{Consumption, Employment};
 use self::tally::Tally;
 use self::task::Task;
 use crate::failure::Failure;
@@ -38,6 +41,7 @@ Examples:
   flo worker exec charge -- ./charge.py --live
   flo worker exec --action charge=./charge.py --action ship='curl -sd @- http://ship/'
   flo worker exec --max-retries 0 charge -- ./charge.py
+  flo worker exec --stream orders --group billing -- ./bill.py
 
 Two limits of time: --action-timeout-ms ends a program that runs too long; --timeout-ms is the
 action's lease, after which a task of a worker that has died goes to another one.
@@ -51,9 +55,13 @@ JSON string. Exit codes:
   any other: failed, to be tried again; the last line of stderr is the message
 It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN. The outcome of an
 accepted task is reported with `flo action report TOKEN --outcome O [JSON]`, or over HTTP:
-  curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL";
+  curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL
 
-/// Run programs as actions
+With --stream it reads a record's payload on stdin. Exit code 0 acknowledges the record; with any
+other it is delivered again, until it goes to the stream STREAM.GROUP.dlq. It finds FLO_STREAM,
+FLO_GROUP, FLO_RECORD_ID, FLO_ATTEMPT, FLO_PARTITION_KEY and FLO_HEADERS (JSON).";
+
+/// Run programs as actions, or for the records of a stream
 ///
 /// Registers the actions that are missing and leaves the others as they are, prints `ready` once tasks
 /// may come, and drains on SIGTERM or Ctrl-C. An action's retries are used up within each attempt of a
@@ -61,19 +69,19 @@ accepted task is reported with `flo action report TOKEN --outcome O [JSON]`, or 
 #[derive(Debug, Args)]
 #[command(
     after_help = EXAMPLES,
-    override_usage = "flo worker exec [OPTIONS] NAME -- PROGRAM [ARGS]...\n       flo worker exec [OPTIONS] --action NAME='CMD' [--action NAME='CMD']..."
+    override_usage = "flo worker exec [OPTIONS] NAME -- PROGRAM [ARGS]...\n       flo worker exec [OPTIONS] --action NAME='CMD' [--action NAME='CMD']...\n       flo worker exec [OPTIONS] --stream STREAM [--group GROUP] -- PROGRAM [ARGS]..."
 )]
 pub(crate) struct Exec {
     /// The action that the program runs
     #[arg(
-        required_unless_present = "actions",
+        required_unless_present_any = ["actions", "stream"],
         conflicts_with = "actions",
         requires = "program"
     )]
     name: Option<String>,
 
     /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM", requires = "name")]
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "actions")]
     program: Vec<OsString>,
 
     /// An action and its command for `sh -c`; may be repeated
@@ -104,10 +112,16 @@ pub(crate) struct Exec {
 
     #[command(flatten)]
     registration: Registration,
+
+    #[command(flatten)]
+    consumption: Consumption,
 }
 
 impl Exec {
     pub(crate) async fn run(mut self, session: &Session) -> Result<(), Failure> {
+        if self.consumption.is_wanted() {
+            return self.consume(session).await;
+        }
         let mut shutdown = Shutdown::new()?;
         let programs = programs(
             self.name.take(),
@@ -132,6 +146,19 @@ impl Exec {
             output.note(&conclusion);
         }
         Ok(())
+    }
+
+    async fn consume(self, session: &Session) -> Result<(), Failure> {
+        let program = Program::from_words(self.program);
+        let program = program.ok_or_else(|| {
+            let message = "expected a program after `--`, but there is none";
+            Failure::usage("program_missing", message)
+        })?;
+        let employment = Employment {
+            concurrency: self.concurrency,
+            worker_id: self.worker_id,
+        };
+        self.consumption.run(program, employment, session).await
     }
 
     fn builder(&self, client: Client, tally: &Tally, output: Output) -> WorkerBuilder {

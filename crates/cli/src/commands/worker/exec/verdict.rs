@@ -81,7 +81,8 @@ fn json(output: &[u8]) -> Vec<u8> {
     Value::from(text).to_string().into_bytes()
 }
 
-fn ending(status: ExitStatus) -> String {
+/// How a program ended, for people.
+pub(super) fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("the program ended with exit code {code}"),
         (None, Some(signal)) => format!("the program was killed by signal {signal}"),

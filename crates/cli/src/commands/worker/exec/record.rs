@@ -1,0 +1,70 @@
+//! One record: the program run once with its payload.
+
+use super::attempt::{feed, wait};
+use super::captured;
+use super::process_group::ProcessGroup;
+use super::program::Program;
+use super::verdict::ending;
+use flotilla_client::{RecordError, StreamContext};
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::process::Command;
+
+/// How long a record waits when its program could not be run: it may be there soon, and a stream must
+/// not run dry into the dead-letter stream meanwhile.
+const NOT_RUN_DELAY: Duration = Duration::from_secs(5);
+
+/// Runs the program with the record's payload on stdin. Its stdout is that of the worker.
+///
+/// What the program left running in its process group when it ended is killed, and so is the whole
+/// group when this is dropped.
+///
+/// # Errors
+/// When it does not end with 0: the last line of stderr, or how it ended.
+pub(super) async fn run(program: &Program, context: &StreamContext) -> Result<(), RecordError> {
+    let mut command = program.command();
+    set_variables(&mut command, context);
+    let ended = execute(command, context.payload()).await;
+    let (status, last_line) = ended.map_err(|error| {
+        let message = format!("expected to run {}, but {error}", program.name());
+        RecordError::new(message).after(NOT_RUN_DELAY)
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(RecordError::new(
+        last_line.unwrap_or_else(|| ending(status)),
+    ))
+}
+
+fn set_variables(command: &mut Command, context: &StreamContext) {
+    let headers = serde_json::to_string(context.headers()).unwrap_or_default();
+    command
+        .env("FLO_STREAM", context.stream())
+        .env("FLO_GROUP", context.group())
+        .env("FLO_RECORD_ID", context.stream_id())
+        .env("FLO_ATTEMPT", context.attempt().to_string())
+        .env(
+            "FLO_PARTITION_KEY",
+            context.partition_key().unwrap_or_default(),
+        )
+        .env("FLO_HEADERS", headers);
+}
+
+async fn execute(mut command: Command, payload: &[u8]) -> io::Result<(ExitStatus, Option<String>)> {
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let (mut group, mut child) = ProcessGroup::spawn(&mut command)?;
+    let (Some(stdin), Some(stderr)) = (child.stdin.take(), child.stderr.take()) else {
+        return Err(io::Error::other("it has no pipes"));
+    };
+    let ((), status, last_line) = tokio::try_join!(
+        async {
+            feed(stdin, payload).await;
+            Ok(())
+        },
+        wait(&mut child, &mut group),
+        captured::last_line(stderr, tokio::io::stderr()),
+    )?;
+    Ok((status, last_line))
+}

@@ -1,0 +1,118 @@
+//! `flo worker exec --stream`: a program that consumes the records of a stream.
+
+use super::program::Program;
+use super::{record, say_ready};
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::shutdown::Shutdown;
+use clap::Args;
+use flotilla_client::{StreamContext, StreamWorker};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a program consumes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Records of a stream")]
+pub(super) struct Consumption {
+    /// Run the program for each record of this stream instead
+    #[arg(
+        long,
+        value_name = "STREAM",
+        requires = "program",
+        conflicts_with_all = ["name", "actions", "labels"]
+    )]
+    stream: Option<String>,
+
+    /// The consumer group; created with the defaults when it is missing
+    #[arg(
+        long,
+        value_name = "GROUP",
+        requires = "stream",
+        default_value = "default"
+    )]
+    group: String,
+
+    /// The consumer's name within the group [default: the worker's id]
+    #[arg(long, value_name = "NAME", requires = "stream")]
+    consumer: Option<String>,
+
+    /// How many records one poll takes at most
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "stream",
+        default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    batch_size: u32,
+
+    /// How long one poll waits for records
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "stream",
+        default_value_t = 30_000,
+        value_parser = clap::value_parser!(u64).range(..=300_000)
+    )]
+    block_ms: u64,
+
+    /// How long a program may run for a record; then it is killed and the record given back
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "stream",
+        default_value_t = 300_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    message_timeout_ms: u64,
+}
+
+/// What every command worker is told.
+pub(super) struct Employment {
+    /// How many programs run at a time.
+    pub(super) concurrency: usize,
+    /// The worker's id, if it is not left to chance.
+    pub(super) worker_id: Option<String>,
+}
+
+impl Consumption {
+    /// Whether a stream is to be consumed, rather than tasks of actions.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Runs the program for each record until the worker is told to stop.
+    pub(super) async fn run(
+        self,
+        program: Program,
+        employment: Employment,
+        session: &Session,
+    ) -> Result<(), Failure> {
+        let mut shutdown = Shutdown::new()?;
+        let program = Arc::new(program);
+        let handler = move |context: StreamContext| {
+            let program = program.clone();
+            async move { record::run(&program, &context).await }
+        };
+        let stream = self.stream.unwrap_or_default();
+        let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
+        let mut builder = StreamWorker::builder(session.client()?, stream, handler)
+            .group(self.group)
+            .concurrency(concurrency)
+            .batch_size(self.batch_size)
+            .block(Duration::from_millis(self.block_ms))
+            .message_timeout(Duration::from_millis(self.message_timeout_ms))
+            .on_ready(say_ready);
+        if let Some(worker_id) = employment.worker_id {
+            builder = builder.worker_id(worker_id);
+        }
+        if let Some(consumer) = self.consumer {
+            builder = builder.consumer(consumer);
+        }
+        let worker = builder.build()?;
+        worker
+            .run(async move { shutdown.requested().await })
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! How a stream worker is set up and run.
+
+use super::service::Service;
+use super::{RecordError, StreamContext};
+use crate::client::Client;
+use crate::error::{ClientError, ErrorKind};
+use crate::worker::host;
+use bytes::Bytes;
+use flotilla_api::v1;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Records that one take may give.
+const BATCH_SIZE_MAX: u32 = 1_000;
+/// More handlers at a time than a server would believe.
+const CONCURRENCY_MAX: u32 = 10_000;
+
+/// What runs for each record.
+pub(super) type Handler =
+    Arc<dyn Fn(StreamContext) -> BoxFuture<'static, Result<(), RecordError>> + Send + Sync>;
+
+/// Called once, when records may come.
+pub(super) type OnReady = Box<dyn FnOnce() + Send>;
+
+/// Runs a handler for each record of a consumer group.
+pub struct StreamWorker {
+    client: Client,
+    setup: Arc<Setup>,
+    on_ready: Option<OnReady>,
+}
+
+impl StreamWorker {
+    /// Begins to set up a worker for a stream in the client's namespace.
+    #[must_use]
+    pub fn builder<H, F>(
+        client: Client,
+        stream: impl Into<String>,
+        handler: H,
+    ) -> StreamWorkerBuilder
+    where
+        H: Fn(StreamContext) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<(), RecordError>> + Send + 'static,
+    {
+        let worker_id = format!("{}-{:08x}", host(), rand::random::<u32>());
+        let setup = Setup {
+            stream: stream.into(),
+            group: "default".to_owned(),
+            consumer: String::new(),
+            worker_id,
+            machine_id: host(),
+            metadata: Bytes::new(),
+            concurrency: 10,
+            batch_size: 10,
+            block: Duration::from_secs(30),
+            message_timeout: Duration::from_secs(5 * 60),
+            heartbeat_interval: Duration::from_secs(30),
+            drain_grace: Duration::from_secs(30),
+            handler: Arc::new(move |context| handler(context).boxed()),
+        };
+        StreamWorkerBuilder {
+            client,
+            setup,
+            on_ready: None,
+        }
+    }
+
+    /// The worker's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.setup.worker_id
+    }
+
+    /// Works until `shutdown` is ready, then drains: takes no more records, lets handlers that run
+    /// end, gives back what still runs after the grace, leaves the group and deregisters. Also ends,
+    /// well, when somebody else drains the worker. Lost leaders are no end, and neither is a stream
+    /// that is not there yet.
+    ///
+    /// # Errors
+    /// What the cluster refuses for good: a bad name, or a worker that another process with the same
+    /// id has replaced (`worker_replaced`). Handlers that run are dropped.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
+        let stop = CancellationToken::new();
+        let service = Service::new(self.client, self.setup);
+        let watch = async {
+            shutdown.await;
+            stop.cancel();
+            pending::<Infallible>().await
+        };
+        tokio::select! {
+            ended = service.live(&stop, self.on_ready) => ended,
+            never = watch => match never {},
+        }
+    }
+}
+
+/// Sets up a [`StreamWorker`].
+pub struct StreamWorkerBuilder {
+    client: Client,
+    setup: Setup,
+    on_ready: Option<OnReady>,
+}
+
+/// Makes a method for each setting of a plain type.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+            self.setup.$field = $field.into();
+            self
+        }
+    )*};
+}
+
+impl StreamWorkerBuilder {
+    settings! {
+        /// The consumer group; created with the defaults when it is missing. `default` by default.
+        group: String;
+        /// The consumer's name within the group. The worker's id by default; with another one the
+        /// registry does not count its records.
+        consumer: String;
+        /// The worker's id, unique in its namespace. The host's name and a random number by default.
+        worker_id: String;
+        /// Groups the workers of one machine. The host's name by default.
+        machine_id: String;
+        /// JSON for people to see in the registry. None by default.
+        metadata: Bytes;
+        /// How many handlers run at a time. 10 by default.
+        concurrency: u32;
+        /// How many records one poll takes at most. 10 by default.
+        batch_size: u32;
+        /// How long one poll waits for records. 30 s by default, at most 5 min.
+        block: Duration;
+        /// How long a handler may take; after that it is dropped and its record given back. 5 min by
+        /// default.
+        message_timeout: Duration;
+        /// How often the worker tells that it lives. 30 s by default; after 90 s of silence its
+        /// records go to others.
+        heartbeat_interval: Duration;
+        /// How long handlers may still run after the shutdown began. 30 s by default.
+        drain_grace: Duration;
+    }
+
+    /// Called once, when the worker has joined its group, or waits for its stream to be created.
+    #[must_use]
+    pub fn on_ready(self, on_ready: impl FnOnce() + Send + 'static) -> Self {
+        Self {
+            on_ready: Some(Box::new(on_ready)),
+            ..self
+        }
+    }
+
+    /// The worker, ready to run.
+    ///
+    /// # Errors
+    /// `Usage` for a number that is out of its range, or a heartbeat interval of 0.
+    pub fn build(mut self) -> Result<StreamWorker, ClientError> {
+        within("a concurrency", self.setup.concurrency, CONCURRENCY_MAX)?;
+        within("a batch size", self.setup.batch_size, BATCH_SIZE_MAX)?;
+        if self.setup.heartbeat_interval.is_zero() {
+            return Err(invalid("an interval between heartbeats, but it is 0"));
+        }
+        if self.setup.consumer.is_empty() {
+            self.setup.consumer = self.setup.worker_id.clone();
+        }
+        Ok(StreamWorker {
+            client: self.client,
+            setup: Arc::new(self.setup),
+            on_ready: self.on_ready,
+        })
+    }
+}
+
+/// What stays the same through a worker's life.
+pub(super) struct Setup {
+    pub(super) stream: String,
+    pub(super) group: String,
+    pub(super) consumer: String,
+    pub(super) worker_id: String,
+    machine_id: String,
+    metadata: Bytes,
+    pub(super) concurrency: u32,
+    pub(super) batch_size: u32,
+    pub(super) block: Duration,
+    pub(super) message_timeout: Duration,
+    pub(super) heartbeat_interval: Duration,
+    pub(super) drain_grace: Duration,
+    pub(super) handler: Handler,
+}
+
+impl Setup {
+    /// How the worker registers, but for its incarnation.
+    pub(super) fn record(&self) -> v1::RegisterRequest {
+        let process = v1::Process {
+            name: format!("{}/{}", self.stream, self.group),
+            kind: v1::ProcessKind::StreamConsumer.into(),
+        };
+        v1::RegisterRequest {
+            worker_id: self.worker_id.clone(),
+            worker_type: v1::WorkerType::Stream.into(),
+            max_concurrency: self.concurrency,
+            processes: vec![process],
+            metadata: self.metadata.clone(),
+            machine_id: self.machine_id.clone(),
+            ..v1::RegisterRequest::default()
+        }
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Setup")
+            .field("worker_id", &self.worker_id)
+            .finish_non_exhaustive()
+    }
+}
+
+fn within(noun: &str, found: u32, max: u32) -> Result<(), ClientError> {
+    if (1..=max).contains(&found) {
+        return Ok(());
+    }
+    Err(invalid(&format!("{noun} of 1 to {max}, but it is {found}")))
+}
+
+fn invalid(expectation: &str) -> ClientError {
+    ClientError::new(
+        ErrorKind::Usage,
+        "worker_invalid",
+        format!("expected {expectation}"),
+    )
+}

@@ -1,0 +1,172 @@
+//! A worker as a consumer of its group: every call that it makes there.
+
+use super::builder::Setup;
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::error::{ClientError, ErrorKind};
+use flotilla_api::v1;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// A worker as a consumer of its group.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) client: Client,
+    pub(super) setup: Arc<Setup>,
+    pub(super) incarnation: u64,
+}
+
+impl Member {
+    /// Enters the worker into the registry (A20).
+    pub(super) async fn register(&self) -> Result<(), ClientError> {
+        let request = v1::RegisterRequest {
+            incarnation: self.incarnation,
+            ..self.setup.record()
+        };
+        self.client.register_worker(request).await?;
+        Ok(())
+    }
+
+    /// Tells the registry that the worker lives, and how many records it has in hand.
+    pub(super) async fn heartbeat(&self, load: u32) -> Result<v1::WorkerStatus, ClientError> {
+        let request = v1::HeartbeatRequest {
+            worker_id: self.setup.worker_id.clone(),
+            incarnation: self.incarnation,
+            current_load: load,
+            ..v1::HeartbeatRequest::default()
+        };
+        Ok(self.client.heartbeat_worker(request).await?.status())
+    }
+
+    /// Joins the group, or says that the consumer still lives.
+    pub(super) async fn join(&self) -> Result<v1::JoinGroupResponse, ClientError> {
+        let request = v1::JoinGroupRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            incarnation: self.incarnation,
+            create: Some(v1::GroupSettings::default()),
+            ..v1::JoinGroupRequest::default()
+        };
+        self.client.join_group(request).await
+    }
+
+    /// Waits for records. Sent again with the same id, it gives the same ones.
+    pub(super) async fn take(
+        &self,
+        take_id: u64,
+        limit: u32,
+    ) -> Result<Vec<v1::Delivery>, ClientError> {
+        let block = self.setup.block;
+        let request = v1::TakeRecordsRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            take_id,
+            limit,
+            block_ms: Some(millis(block)),
+            ..v1::TakeRecordsRequest::default()
+        };
+        let client = self.client.with_timeout(self.client.timeout() + block);
+        Ok(client.take_records(request).await?.deliveries)
+    }
+
+    /// Acknowledges a record, however long that takes.
+    pub(super) async fn ack(&self, take_id: u64, id: &str) -> Result<(), ClientError> {
+        let request = v1::AckRecordsRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            take_id,
+            ids: vec![id.to_owned()],
+            ..v1::AckRecordsRequest::default()
+        };
+        persist(|| self.client.ack_records(request.clone())).await?;
+        Ok(())
+    }
+
+    /// Gives a record back, however long that takes.
+    pub(super) async fn nack(
+        &self,
+        take_id: u64,
+        (id, delay): (&str, Duration),
+    ) -> Result<(), ClientError> {
+        let request = v1::NackRecordsRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            take_id,
+            ids: vec![id.to_owned()],
+            delay_ms: millis(delay),
+            ..v1::NackRecordsRequest::default()
+        };
+        persist(|| self.client.nack_records(request.clone())).await?;
+        Ok(())
+    }
+
+    /// Extends the time in which a record must be acknowledged.
+    pub(super) async fn touch(
+        &self,
+        take_id: u64,
+        (id, extend): (&str, Duration),
+    ) -> Result<(), ClientError> {
+        let request = v1::TouchRecordsRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            take_id,
+            ids: vec![id.to_owned()],
+            extend_ms: millis(extend),
+            ..v1::TouchRecordsRequest::default()
+        };
+        self.client.touch_records(request).await?;
+        Ok(())
+    }
+
+    /// Leaves the group and the registry, each if it can be reached within the time.
+    pub(super) async fn leave(&self, timeout: Duration) {
+        let client = self.client.with_timeout(timeout);
+        let leaving = v1::LeaveGroupRequest {
+            stream: self.setup.stream.clone(),
+            group: self.setup.group.clone(),
+            consumer: self.setup.consumer.clone(),
+            incarnation: Some(self.incarnation),
+            ..v1::LeaveGroupRequest::default()
+        };
+        if let Err(error) = client.leave_group(leaving).await
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!(worker = self.setup.worker_id, %error, "the consumer stays in its group");
+        }
+        let deregistration = v1::DeregisterRequest {
+            worker_id: self.setup.worker_id.clone(),
+            incarnation: Some(self.incarnation),
+            ..v1::DeregisterRequest::default()
+        };
+        if let Err(error) = client.deregister_worker(deregistration).await {
+            tracing::warn!(worker = self.setup.worker_id, %error, "the worker stays registered");
+        }
+    }
+}
+
+/// Calls until an answer stands.
+pub(super) async fn persist<A, F>(mut call: impl FnMut() -> F) -> Result<A, ClientError>
+where
+    F: Future<Output = Result<A, ClientError>>,
+{
+    let mut backoff = Backoff::default();
+    loop {
+        match call().await {
+            Err(error) if error.is_passing() => {
+                tracing::info!(%error, "trying again");
+                sleep(backoff.next_delay()).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

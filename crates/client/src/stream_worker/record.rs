@@ -1,0 +1,126 @@
+//! One record in hand: its handler, the touches meanwhile, and what becomes of it.
+
+use super::member::Member;
+use super::{RecordError, StreamContext};
+use flotilla_api::v1;
+use futures::FutureExt;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// One record in hand.
+pub(super) struct InHand {
+    member: Arc<Member>,
+    record: Arc<v1::Record>,
+    attempt: u32,
+    take_id: u64,
+    ack_timeout: Duration,
+}
+
+/// What becomes of a record.
+enum Verdict {
+    /// It is processed.
+    Ack,
+    /// It is delivered again.
+    Nack(RecordError),
+    /// It was given to another: nobody wants to hear of it.
+    Lost,
+}
+
+impl InHand {
+    /// A record that a take gave.
+    pub(super) fn new(
+        member: Arc<Member>,
+        delivery: v1::Delivery,
+        (take_id, ack_timeout): (u64, Duration),
+    ) -> Self {
+        Self {
+            member,
+            record: Arc::new(delivery.record.unwrap_or_default()),
+            attempt: delivery.attempt,
+            take_id,
+            ack_timeout,
+        }
+    }
+
+    /// Runs the handler and settles the record.
+    pub(super) async fn process(self) {
+        let verdict = tokio::select! {
+            biased;
+            verdict = self.handle() => verdict,
+            () = sleep(self.member.setup.message_timeout) => self.timed_out(),
+            () = self.keep() => Verdict::Lost,
+        };
+        let id = self.record.id.as_str();
+        let settled = match verdict {
+            Verdict::Ack => self.member.ack(self.take_id, id).await,
+            Verdict::Nack(RecordError { message, delay }) => {
+                tracing::warn!(
+                    record = id,
+                    attempt = self.attempt,
+                    message,
+                    "a record is given back"
+                );
+                self.member.nack(self.take_id, (id, delay)).await
+            }
+            Verdict::Lost => {
+                tracing::warn!(
+                    record = id,
+                    "a record was given to another before it was processed"
+                );
+                Ok(())
+            }
+        };
+        if let Err(error) = settled {
+            tracing::warn!(record = id, %error, "a record was not settled: it may come again");
+        }
+    }
+
+    async fn handle(&self) -> Verdict {
+        let context = StreamContext::new(self.member.clone(), self.record.clone(), self.attempt);
+        let handler = &self.member.setup.handler;
+        let handled = AssertUnwindSafe(async { handler(context).await });
+        match handled.catch_unwind().await {
+            Ok(Ok(())) => Verdict::Ack,
+            Ok(Err(error)) => Verdict::Nack(error),
+            Err(payload) => Verdict::Nack(RecordError::new(format!(
+                "expected the handler to return, but it panicked: {}",
+                said(payload.as_ref())
+            ))),
+        }
+    }
+
+    fn timed_out(&self) -> Verdict {
+        let limit = self.member.setup.message_timeout.as_millis();
+        let message = format!("expected the handler to end within {limit} ms, but it did not");
+        Verdict::Nack(RecordError::new(message))
+    }
+
+    /// Touches the record at each third of its time; ends when it is in hand no more.
+    async fn keep(&self) {
+        let pause = (self.ack_timeout / 3).max(Duration::from_millis(1));
+        loop {
+            sleep(pause).await;
+            let touched = (self.record.id.as_str(), self.ack_timeout);
+            match self.member.touch(self.take_id, touched).await {
+                Ok(()) => {}
+                Err(error) if error.is_passing() => {
+                    tracing::warn!(record = self.record.id, %error, "a record was not touched");
+                }
+                Err(error) => {
+                    tracing::info!(record = self.record.id, %error, "a record is in hand no more");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The words of a panic.
+fn said(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or_default()
+}

@@ -1,0 +1,221 @@
+//! A stream worker's life: register, join, take records again and again, drain, leave.
+
+use super::builder::{OnReady, Setup};
+use super::member::{Member, persist};
+use super::record::InHand;
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::error::ClientError;
+use flotilla_api::v1;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How often a worker looks whether its stream has been created.
+const STREAM_INTERVAL: Duration = Duration::from_millis(500);
+/// How long the last calls may take, each.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A stream worker's life.
+pub(super) struct Service {
+    member: Arc<Member>,
+    /// One permit for each handler that may run.
+    slots: Arc<Semaphore>,
+    /// Drops the handlers that run.
+    abandon: CancellationToken,
+}
+
+/// Why no more records can be taken for now.
+enum Stopped {
+    /// The stream is not there.
+    NoStream,
+    /// The group or the consumer is not there (any more), or the call failed in passing.
+    Again(ClientError),
+    /// The cluster does not want the worker.
+    Refused(ClientError),
+}
+
+impl Service {
+    /// A worker that has not begun yet.
+    pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
+        let slots = usize::try_from(setup.concurrency).unwrap_or(usize::MAX);
+        let member = Member {
+            client,
+            setup,
+            incarnation: rand::random(),
+        };
+        Self {
+            member: Arc::new(member),
+            slots: Arc::new(Semaphore::new(slots)),
+            abandon: CancellationToken::new(),
+        }
+    }
+
+    /// Lives until the worker is stopped, drained or refused.
+    pub(super) async fn live(
+        self,
+        stop: &CancellationToken,
+        on_ready: Option<OnReady>,
+    ) -> Result<(), ClientError> {
+        let _abandoned_at_the_end = self.abandon.clone().drop_guard();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            ended = self.work(on_ready) => ended?,
+        }
+        self.drain().await;
+        Ok(())
+    }
+
+    /// Works until somebody else drains the worker.
+    async fn work(&self, on_ready: Option<OnReady>) -> Result<(), ClientError> {
+        persist(|| self.member.register()).await?;
+        tokio::select! {
+            drained = self.keep_alive() => drained,
+            refused = self.consume(on_ready) => Err(refused),
+        }
+    }
+
+    /// Tells the registry and the group that the worker lives, until it is drained.
+    async fn keep_alive(&self) -> Result<(), ClientError> {
+        loop {
+            sleep(self.member.setup.heartbeat_interval).await;
+            match self.member.heartbeat(self.load()).await {
+                Ok(v1::WorkerStatus::Draining) => {
+                    tracing::info!(
+                        worker = self.member.setup.worker_id,
+                        "the worker is drained"
+                    );
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(error) if error.code() == "worker_not_found" => {
+                    persist(|| self.member.register()).await?;
+                }
+                Err(error) if error.is_passing() => {
+                    tracing::warn!(%error, "a heartbeat was not heard");
+                }
+                Err(error) => return Err(error),
+            }
+            // Who takes records sees for itself what is wrong with the group.
+            if let Err(error) = self.member.join().await {
+                tracing::info!(%error, "the consumer was not heard");
+            }
+        }
+    }
+
+    /// How many handlers run.
+    fn load(&self) -> u32 {
+        let free = u32::try_from(self.slots.available_permits()).unwrap_or(u32::MAX);
+        self.member.setup.concurrency.saturating_sub(free)
+    }
+
+    /// Joins and takes records until the cluster does not want the worker.
+    async fn consume(&self, mut on_ready: Option<OnReady>) -> ClientError {
+        let mut backoff = Backoff::default();
+        loop {
+            let joined = self.member.join().await.map_err(Stopped::from);
+            // A stream that is created later is read from its start: nothing is missed.
+            if !matches!(joined, Err(Stopped::Again(_) | Stopped::Refused(_)))
+                && let Some(on_ready) = on_ready.take()
+            {
+                on_ready();
+            }
+            let stopped = match joined {
+                Ok(joined) => self.take_all(&joined, &mut backoff).await,
+                Err(stopped) => stopped,
+            };
+            match stopped {
+                Stopped::NoStream => sleep(STREAM_INTERVAL).await,
+                Stopped::Again(error) => {
+                    tracing::info!(%error, "joining again");
+                    sleep(backoff.next_delay()).await;
+                }
+                Stopped::Refused(error) => return error,
+            }
+        }
+    }
+
+    /// Takes records whenever a handler may run, until that fails.
+    async fn take_all(&self, joined: &v1::JoinGroupResponse, backoff: &mut Backoff) -> Stopped {
+        let ack_timeout = Duration::from_millis(joined.ack_timeout_ms);
+        let keeps_order = joined.mode() != v1::GroupMode::Shared;
+        // Kept until it is answered: what it was given and did not hear of comes again.
+        let mut take_id = rand::random();
+        loop {
+            let limit = self.room(keeps_order).await;
+            let deliveries = match self.member.take(take_id, limit).await {
+                Ok(deliveries) => deliveries,
+                Err(error) if error.is_passing() => {
+                    tracing::info!(%error, "taking again");
+                    sleep(backoff.next_delay()).await;
+                    continue;
+                }
+                Err(error) => return error.into(),
+            };
+            backoff.reset();
+            for delivery in deliveries {
+                let taken = (take_id, ack_timeout);
+                self.start(InHand::new(self.member.clone(), delivery, taken));
+            }
+            take_id = rand::random();
+        }
+    }
+
+    /// Waits until records can be processed at once, and says how many.
+    async fn room(&self, keeps_order: bool) -> u32 {
+        let setup = &self.member.setup;
+        let needed = if keeps_order { setup.concurrency } else { 1 };
+        let permits = self.slots.acquire_many(needed).await;
+        drop(permits.expect("the slots are never closed"));
+        if keeps_order {
+            return 1;
+        }
+        let free = u32::try_from(self.slots.available_permits()).unwrap_or(u32::MAX);
+        setup.batch_size.min(free)
+    }
+
+    fn start(&self, record: InHand) {
+        let slots = self.slots.clone();
+        let abandoned = self.abandon.clone().cancelled_owned();
+        let slot = slots
+            .try_acquire_owned()
+            .expect("no more records are taken than there are slots, and nobody else takes one");
+        tokio::spawn(async move {
+            // What is abandoned is not settled: the group gives it to others when the worker leaves.
+            tokio::select! {
+                () = abandoned => {}
+                () = record.process() => {}
+            }
+            drop(slot);
+        });
+    }
+
+    /// Lets handlers end, drops those that do not, and leaves.
+    async fn drain(&self) {
+        let setup = &self.member.setup;
+        tracing::info!(worker = setup.worker_id, records = self.load(), "stopping");
+        let all = self.slots.acquire_many(setup.concurrency);
+        if timeout(setup.drain_grace, all).await.is_err() {
+            tracing::warn!(
+                records = self.load(),
+                "records that are in hand are given back"
+            );
+            self.abandon.cancel();
+        }
+        self.member.leave(FAREWELL).await;
+    }
+}
+
+impl From<ClientError> for Stopped {
+    fn from(error: ClientError) -> Self {
+        match error.code() {
+            "stream_not_found" => Self::NoStream,
+            "group_not_found" | "consumer_not_found" => Self::Again(error),
+            _ if error.is_passing() => Self::Again(error),
+            _ => Self::Refused(error),
+        }
+    }
+}

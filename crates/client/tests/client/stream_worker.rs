@@ -1,0 +1,289 @@
+//! The stream worker SDK.
+
+use crate::fake::{FakeNode, client, refusal};
+use flotilla_api::v1;
+use flotilla_client::{ClientError, RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tonic::Code;
+
+/// A time that no test outlives.
+const LONG_MS: u64 = 3_600_000;
+
+/// A worker that runs in the background.
+struct Running {
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), ClientError>>,
+}
+
+/// A worker that has one record in hand at a time: so its calls come one after the other.
+fn builder<H, F>(node: &FakeNode, handler: H) -> StreamWorkerBuilder
+where
+    H: Fn(StreamContext) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<(), RecordError>> + Send + 'static,
+{
+    StreamWorker::builder(client(&[node]), "orders", handler)
+        .group("billing")
+        .worker_id("w1")
+        .concurrency(1_u32)
+        .heartbeat_interval(Duration::from_millis(LONG_MS))
+}
+
+fn run(builder: StreamWorkerBuilder) -> Running {
+    let worker = builder.build().expect("the settings are valid");
+    let (stop, stopped) = oneshot::channel();
+    let shutdown = async {
+        // A test that drops the sender wants the worker to go on.
+        if stopped.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    Running {
+        stop,
+        ended: tokio::spawn(worker.run(shutdown)),
+    }
+}
+
+async fn fine(_: StreamContext) -> Result<(), RecordError> {
+    Ok(())
+}
+
+/// Registers the worker and takes it into its group.
+async fn employ(node: &mut FakeNode, ack_timeout_ms: u64) {
+    let (worker, call) = node.unary::<v1::RegisterRequest>("register").await;
+    assert_eq!(worker.worker_type(), v1::WorkerType::Stream);
+    assert_eq!(worker.processes[0].name, "orders/billing");
+    assert_eq!(worker.processes[0].kind(), v1::ProcessKind::StreamConsumer);
+    call.answer(v1::RegisterResponse::default());
+    join(node, ack_timeout_ms).await;
+}
+
+async fn join(node: &mut FakeNode, ack_timeout_ms: u64) {
+    let (joining, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert_eq!(
+        (joining.stream.as_str(), joining.group.as_str()),
+        ("orders", "billing")
+    );
+    assert_eq!(joining.consumer, "w1");
+    call.answer(v1::JoinGroupResponse {
+        mode: v1::GroupMode::Shared.into(),
+        ack_timeout_ms,
+    });
+}
+
+fn delivery(id: &str) -> v1::TakeRecordsResponse {
+    let record = v1::Record {
+        id: id.to_owned(),
+        payload: r#"{"n":1}"#.into(),
+        ..v1::Record::default()
+    };
+    let delivery = v1::Delivery {
+        record: Some(record),
+        attempt: 1,
+        ..v1::Delivery::default()
+    };
+    v1::TakeRecordsResponse {
+        deliveries: vec![delivery],
+    }
+}
+
+/// Gives one record, and returns the take's id.
+async fn give(node: &mut FakeNode, id: &str) -> u64 {
+    let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    assert_eq!((take.limit, take.block_ms), (1, Some(30_000)));
+    call.answer(delivery(id));
+    take.take_id
+}
+
+async fn expect_nack(node: &mut FakeNode, (take_id, id): (u64, &str)) -> u64 {
+    let (nack, call) = node.unary::<v1::NackRecordsRequest>("nack_records").await;
+    assert_eq!((nack.take_id, nack.ids), (take_id, vec![id.to_owned()]));
+    call.answer(v1::NackRecordsResponse::default());
+    nack.delay_ms
+}
+
+#[tokio::test]
+async fn a_record_is_acknowledged_when_its_handler_returns() {
+    let mut node = FakeNode::start().await;
+    let handler = |context: StreamContext| async move {
+        let value: serde_json::Value = context.json()?;
+        assert_eq!(value["n"], 1);
+        assert_eq!((context.stream(), context.group()), ("orders", "billing"));
+        assert_eq!((context.consumer(), context.namespace()), ("w1", "default"));
+        assert_eq!((context.stream_id(), context.attempt()), ("7-0", 1));
+        Ok(())
+    };
+    let _running = run(builder(&node, handler));
+    employ(&mut node, LONG_MS).await;
+    let take_id = give(&mut node, "7-0").await;
+    let (ack, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
+    assert_eq!((ack.take_id, ack.ids), (take_id, vec!["7-0".to_owned()]));
+    // An answer that is lost is asked for again.
+    call.refuse(refusal(Code::Unavailable, "outcome_unknown"));
+    let (again, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
+    assert_eq!(again.take_id, take_id);
+    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    assert_ne!(give(&mut node, "8-0").await, take_id);
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_panics_or_takes_too_long_gives_its_record_back() {
+    let mut node = FakeNode::start().await;
+    let handler = |context: StreamContext| async move {
+        match context.stream_id() {
+            "1-0" => Err(RecordError::new("later").after(Duration::from_secs(5))),
+            "2-0" => Err(std::io::Error::other("disk full").into()),
+            "3-0" => panic!("a bug of the handler"),
+            _ => std::future::pending().await,
+        }
+    };
+    let builder = builder(&node, handler).message_timeout(Duration::from_millis(50));
+    let _running = run(builder);
+    employ(&mut node, LONG_MS).await;
+    for (id, delay_ms) in [("1-0", 5_000), ("2-0", 0), ("3-0", 0), ("4-0", 0)] {
+        let take_id = give(&mut node, id).await;
+        assert_eq!(
+            expect_nack(&mut node, (take_id, id)).await,
+            delay_ms,
+            "{id}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_take_without_an_answer_is_sent_again_with_the_same_id() {
+    let mut node = FakeNode::start().await;
+    let _running = run(builder(&node, fine));
+    employ(&mut node, LONG_MS).await;
+    let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    call.refuse(refusal(Code::Unavailable, "outcome_unknown"));
+    assert_eq!(give(&mut node, "7-0").await, take.take_id);
+}
+
+#[tokio::test]
+async fn a_record_is_touched_while_its_handler_runs_and_dropped_when_it_is_gone() {
+    let mut node = FakeNode::start().await;
+    let (dropped, was_dropped) = oneshot::channel::<()>();
+    let dropped = Arc::new(std::sync::Mutex::new(Some(dropped)));
+    let handler = move |_: StreamContext| {
+        let guard = dropped.lock().expect("no panic").take();
+        async move {
+            let _guard = guard;
+            std::future::pending().await
+        }
+    };
+    let _running = run(builder(&node, handler));
+    employ(&mut node, 30).await;
+    let take_id = give(&mut node, "7-0").await;
+    for _ in 0..2 {
+        let (touch, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
+        assert_eq!((touch.take_id, touch.extend_ms), (take_id, 30));
+        call.answer(v1::TouchRecordsResponse::default());
+    }
+    let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
+    call.refuse(refusal(Code::FailedPrecondition, "delivery_gone"));
+    assert!(was_dropped.await.is_err(), "the handler is dropped");
+    // Nothing is settled; the slot is free again.
+    give(&mut node, "8-0").await;
+}
+
+#[tokio::test]
+async fn a_consumer_that_was_removed_joins_again() {
+    let mut node = FakeNode::start().await;
+    let _running = run(builder(&node, fine));
+    employ(&mut node, LONG_MS).await;
+    let (_, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    call.refuse(refusal(Code::NotFound, "consumer_not_found"));
+    join(&mut node, LONG_MS).await;
+    give(&mut node, "7-0").await;
+}
+
+#[tokio::test]
+async fn a_worker_waits_for_its_stream_and_is_ready_meanwhile() {
+    let mut node = FakeNode::start().await;
+    let ready = Arc::new(Notify::new());
+    let told = ready.clone();
+    let _running = run(builder(&node, fine).on_ready(move || told.notify_one()));
+    let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    let (_, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    call.refuse(refusal(Code::NotFound, "stream_not_found"));
+    ready.notified().await;
+    join(&mut node, LONG_MS).await;
+    give(&mut node, "7-0").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stopped_lets_its_handler_end_and_leaves() {
+    let mut node = FakeNode::start().await;
+    let (begun, open) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let gate = (begun.clone(), open.clone());
+    let handler = move |_: StreamContext| {
+        let (begun, open) = gate.clone();
+        async move {
+            begun.notify_one();
+            open.notified().await;
+            Ok(())
+        }
+    };
+    let running = run(builder(&node, handler));
+    employ(&mut node, LONG_MS).await;
+    give(&mut node, "7-0").await;
+    begun.notified().await;
+    running.stop.send(()).expect("the worker runs");
+    open.notify_one();
+    let (_, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
+    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    expect_farewell(&mut node).await;
+    running.ended.await.expect("no panic").expect("a good end");
+}
+
+#[tokio::test]
+async fn a_handler_that_outlives_the_grace_is_dropped_and_its_record_left_to_others() {
+    let mut node = FakeNode::start().await;
+    let begun = Arc::new(Notify::new());
+    let told = begun.clone();
+    let handler = move |_: StreamContext| {
+        told.notify_one();
+        std::future::pending()
+    };
+    let running = run(builder(&node, handler).drain_grace(Duration::from_millis(10)));
+    employ(&mut node, LONG_MS).await;
+    give(&mut node, "7-0").await;
+    begun.notified().await;
+    running.stop.send(()).expect("the worker runs");
+    expect_farewell(&mut node).await;
+    running.ended.await.expect("no panic").expect("a good end");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_drained_or_replaced_ends() {
+    for (answer, is_good) in [(Ok(()), true), (Err("worker_replaced"), false)] {
+        let mut node = FakeNode::start().await;
+        let builder = builder(&node, fine).heartbeat_interval(Duration::from_millis(10));
+        let running = run(builder);
+        employ(&mut node, LONG_MS).await;
+        let (_, _waiting) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+        let (_, call) = node.unary::<v1::HeartbeatRequest>("heartbeat").await;
+        match answer {
+            Ok(()) => {
+                call.answer(v1::HeartbeatResponse {
+                    status: v1::WorkerStatus::Draining.into(),
+                });
+                expect_farewell(&mut node).await;
+            }
+            Err(reason) => call.refuse(refusal(Code::FailedPrecondition, reason)),
+        }
+        let ended = running.ended.await.expect("no panic");
+        assert_eq!(ended.is_ok(), is_good);
+    }
+}
+
+async fn expect_farewell(node: &mut FakeNode) {
+    let (_, call) = node.unary::<v1::LeaveGroupRequest>("leave_group").await;
+    call.answer(v1::LeaveGroupResponse { left: true });
+    let (_, call) = node.unary::<v1::DeregisterRequest>("deregister").await;
+    call.answer(v1::DeregisterResponse::default());
+}

@@ -1,0 +1,303 @@
+//! Consumer groups: joined, taken from, acknowledged, given back.
+
+use crate::node::{Node, refused};
+use crate::streams::append;
+use flotilla_api::v1;
+use tonic::{Code, Status};
+
+/// A wait that no test outlives.
+const LONG_MS: u64 = 300_000;
+
+fn joining(consumer: &str, settings: v1::GroupSettings) -> v1::JoinGroupRequest {
+    v1::JoinGroupRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        consumer: consumer.to_owned(),
+        incarnation: 1,
+        create: Some(settings),
+        ..Default::default()
+    }
+}
+
+async fn join(node: &Node, consumer: &str, settings: v1::GroupSettings) -> v1::JoinGroupResponse {
+    let asked = joining(consumer, settings);
+    node.streams().join_group(asked).await.unwrap().into_inner()
+}
+
+fn taking(consumer: &str, take_id: u64, block_ms: u64) -> v1::TakeRecordsRequest {
+    v1::TakeRecordsRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        consumer: consumer.to_owned(),
+        take_id,
+        limit: 0,
+        block_ms: Some(block_ms),
+        ..Default::default()
+    }
+}
+
+async fn take(node: &Node, asked: v1::TakeRecordsRequest) -> Result<Vec<v1::Delivery>, Status> {
+    let taken = node.streams().take_records(asked).await?;
+    Ok(taken.into_inner().deliveries)
+}
+
+fn ids(deliveries: &[v1::Delivery]) -> Vec<String> {
+    let records = deliveries.iter().filter_map(|one| one.record.as_ref());
+    records.map(|record| record.id.clone()).collect()
+}
+
+async fn ack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u32 {
+    let asked = v1::AckRecordsRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        consumer: consumer.to_owned(),
+        take_id,
+        ids,
+        ..Default::default()
+    };
+    let acked = node.streams().ack_records(asked).await.unwrap();
+    acked.into_inner().settled_count
+}
+
+async fn nack(node: &Node, consumer: &str, take_id: u64, ids: Vec<String>) -> u32 {
+    let asked = v1::NackRecordsRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        consumer: consumer.to_owned(),
+        take_id,
+        ids,
+        ..Default::default()
+    };
+    let nacked = node.streams().nack_records(asked).await.unwrap();
+    nacked.into_inner().settled_count
+}
+
+async fn info(node: &Node) -> v1::GroupInfo {
+    let asked = v1::GetGroupRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        ..Default::default()
+    };
+    node.streams().get_group(asked).await.unwrap().into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_take_that_is_sent_again_gives_the_same_records_until_they_are_acknowledged() {
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["1", "2"]).await;
+    let joined = join(&node, "c1", v1::GroupSettings::default()).await;
+    assert_eq!(
+        (joined.mode(), joined.ack_timeout_ms),
+        (v1::GroupMode::Shared, 30_000)
+    );
+    let first = take(&node, taking("c1", 7, LONG_MS)).await.unwrap();
+    assert_eq!(ids(&first), appended);
+    assert_eq!(first[0].attempt, 1);
+    assert_eq!(take(&node, taking("c1", 7, LONG_MS)).await.unwrap(), first);
+    assert!(take(&node, taking("c1", 8, 0)).await.unwrap().is_empty());
+
+    assert_eq!(ack(&node, "c1", 7, appended[..1].to_vec()).await, 1);
+    assert_eq!(ack(&node, "c1", 7, appended.clone()).await, 1);
+    assert_eq!(ack(&node, "c1", 7, appended).await, 0);
+    let group = info(&node).await;
+    assert_eq!(
+        (group.acked_count, group.pending_count, group.lag),
+        (2, 0, 0)
+    );
+    assert_eq!(group.consumers[0].name, "c1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_take_waits_on_any_node_and_each_record_goes_to_one_consumer() {
+    let nodes = Node::start_cluster().await;
+    append(&nodes[0], "orders", &["0"]).await;
+    let tail = || v1::GroupSettings {
+        start: "$".to_owned(),
+        ..Default::default()
+    };
+    let consumers = ["c1", "c2", "c3"];
+    for (node, consumer) in nodes.iter().zip(consumers) {
+        join(node, consumer, tail()).await;
+    }
+    let waits = nodes.iter().zip(consumers).map(|(node, consumer)| {
+        let asked = v1::TakeRecordsRequest {
+            limit: 1,
+            ..taking(consumer, 7, LONG_MS)
+        };
+        let mut client = node.streams();
+        tokio::spawn(async move { client.take_records(asked).await })
+    });
+    let waits: Vec<_> = waits.collect();
+    let mut appended = Vec::new();
+    for node in &nodes {
+        appended.extend(append(node, "orders", &["1"]).await);
+    }
+    let mut taken = Vec::new();
+    for wait in waits {
+        let taken_here = wait.await.unwrap().unwrap().into_inner().deliveries;
+        taken.extend(ids(&taken_here));
+    }
+    taken.sort_unstable();
+    appended.sort_unstable();
+    assert_eq!(taken, appended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_is_given_back_too_often_goes_to_the_dead_letter_stream() {
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["poison"]).await;
+    let settings = v1::GroupSettings {
+        deliveries_max: Some(3),
+        ..Default::default()
+    };
+    join(&node, "c1", settings).await;
+    for attempt in 1..=3 {
+        let taken = take(&node, taking("c1", attempt, LONG_MS)).await.unwrap();
+        assert_eq!(u64::from(taken[0].attempt), attempt);
+        assert_eq!(nack(&node, "c1", attempt, appended.clone()).await, 1);
+    }
+    assert!(take(&node, taking("c1", 9, 0)).await.unwrap().is_empty());
+    assert_eq!(info(&node).await.dead_letters_count, 1);
+    let asked = v1::ReadRecordsRequest {
+        stream: "orders.billing.dlq".to_owned(),
+        ..Default::default()
+    };
+    let dead = node.streams().read_records(asked).await.unwrap();
+    assert_eq!(dead.into_inner().records[0].payload, "poison");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_consumer_had_in_hand_goes_to_the_others_when_it_leaves() {
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["1"]).await;
+    join(&node, "c1", v1::GroupSettings::default()).await;
+    join(&node, "c2", v1::GroupSettings::default()).await;
+    let first = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
+    assert_eq!(ids(&first), appended);
+    let asked = v1::ListPendingRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        ..Default::default()
+    };
+    let pending = node.streams().list_pending(asked).await.unwrap();
+    let pending = pending.into_inner().items;
+    assert_eq!(
+        (pending[0].consumer.as_str(), pending[0].attempts),
+        ("c1", 1)
+    );
+
+    let mut client = node.streams();
+    let asked = taking("c2", 1, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+    let leaving = v1::LeaveGroupRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        consumer: "c1".to_owned(),
+        ..Default::default()
+    };
+    let left = node.streams().leave_group(leaving).await.unwrap();
+    assert!(left.into_inner().left);
+    let second = waiting.await.unwrap().unwrap().into_inner().deliveries;
+    assert_eq!((ids(&second), second[0].attempt), (appended, 1));
+    let late = take(&node, taking("c1", 2, 0)).await;
+    assert_eq!(
+        refused(late),
+        (Code::NotFound, "consumer_not_found".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_touch_moves_the_end_of_the_time_and_comes_too_late_for_what_is_settled() {
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["1"]).await;
+    join(&node, "c1", v1::GroupSettings::default()).await;
+    let taken = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
+    let touch = |extend_ms| {
+        let asked = v1::TouchRecordsRequest {
+            stream: "orders".to_owned(),
+            group: "billing".to_owned(),
+            consumer: "c1".to_owned(),
+            take_id: 1,
+            ids: appended.clone(),
+            extend_ms,
+            ..Default::default()
+        };
+        let mut streams = node.streams();
+        async move { streams.touch_records(asked).await }
+    };
+    let touched = touch(3_600_000).await.unwrap().into_inner();
+    assert!(touched.ack_due_at_ms > taken[0].ack_due_at_ms);
+    assert_eq!(refused(touch(0).await).0, Code::InvalidArgument);
+    ack(&node, "c1", 1, appended.clone()).await;
+    assert_eq!(
+        refused(touch(1_000).await),
+        (Code::FailedPrecondition, "delivery_gone".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_take_ends_when_its_group_is_deleted() {
+    let node = Node::start().await;
+    append(&node, "orders", &["1"]).await;
+    let settings = v1::GroupSettings {
+        start: "$".to_owned(),
+        ..Default::default()
+    };
+    join(&node, "c1", settings).await;
+    let mut client = node.streams();
+    let asked = taking("c1", 1, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+    let deletion = v1::DeleteGroupRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        ..Default::default()
+    };
+    let deleted = node.streams().delete_group(deletion).await.unwrap();
+    assert!(deleted.into_inner().deleted);
+    assert_eq!(
+        refused(waiting.await.unwrap()),
+        (Code::NotFound, "group_not_found".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_created_once_with_its_settings() {
+    let node = Node::start().await;
+    let creation = |ack_timeout_ms| v1::CreateGroupRequest {
+        stream: "orders".to_owned(),
+        group: "billing".to_owned(),
+        settings: Some(v1::GroupSettings {
+            mode: v1::GroupMode::KeyShared.into(),
+            ack_timeout_ms,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let create = |ack_timeout_ms| {
+        let mut streams = node.streams();
+        async move { streams.create_group(creation(ack_timeout_ms)).await }
+    };
+    assert_eq!(
+        refused(create(None).await),
+        (Code::NotFound, "stream_not_found".to_owned())
+    );
+    append(&node, "orders", &["1"]).await;
+    assert!(create(None).await.unwrap().into_inner().created);
+    assert!(!create(None).await.unwrap().into_inner().created);
+    assert_eq!(
+        refused(create(Some(5)).await),
+        (Code::AlreadyExists, "group_exists".to_owned())
+    );
+    assert_eq!(refused(create(Some(0)).await).0, Code::InvalidArgument);
+    let listed = v1::ListGroupsRequest {
+        stream: "orders".to_owned(),
+        ..Default::default()
+    };
+    let listed = node.streams().list_groups(listed).await.unwrap();
+    let listed = listed.into_inner().items;
+    assert_eq!(listed.len(), 1);
+    assert_eq!(
+        (listed[0].mode(), listed[0].lag, listed[0].deliveries_max),
+        (v1::GroupMode::KeyShared, 1, 10)
+    );
+}
