@@ -10,9 +10,10 @@ use flotilla_client::v1::{ScanKeysRequest, ScanKeysResponse};
 
 /// List the keys that begin with a prefix, with their values
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  flo kv scan config/\n  flo kv scan '' --limit 1000")]
+#[command(after_help = "Examples:\n  flo kv scan config/\n  flo kv scan --limit 1000")]
 pub(crate) struct Scan {
-    /// What the keys begin with; nothing for all
+    /// What the keys begin with [default: anything]
+    #[arg(default_value = "", hide_default_value = true)]
     prefix: String,
 
     #[command(flatten)]

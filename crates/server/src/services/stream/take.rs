@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::WAIT_MS_MAX;
+use crate::limits::{DEADLINE_DEFAULT, WAIT_MS_MAX};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, StreamName};
@@ -71,7 +71,8 @@ pub(super) async fn take(
     let taker = Taker {
         context: &streams.context,
         namespace: request::namespace(&asked.namespace)?,
-        deadline: patience.deadline.max(until),
+        // What comes at the very end of the wait still has time to be taken.
+        deadline: patience.given.unwrap_or(until + DEADLINE_DEFAULT),
         body: TakeRecords {
             group: name::group(asked.stream, asked.group)?,
             consumer: request::name(ConsumerName::new(asked.consumer))?,

@@ -10,6 +10,9 @@ use flotilla_client::{StreamContext, StreamWorker};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The arguments of a worker that runs tasks of actions, where one of a stream has nothing to say.
+const ACTIONS: [&str; 2] = ["name", "actions"];
+
 /// What a program consumes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Records of a stream")]
@@ -27,20 +30,20 @@ pub(super) struct Consumption {
     #[arg(
         long,
         value_name = "GROUP",
-        requires = "stream",
+        conflicts_with_all = ACTIONS,
         default_value = "default"
     )]
     group: String,
 
     /// The consumer's name within the group [default: the worker's id]
-    #[arg(long, value_name = "NAME", requires = "stream")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ACTIONS)]
     consumer: Option<String>,
 
     /// How many records one poll takes at most
     #[arg(
         long,
         value_name = "N",
-        requires = "stream",
+        conflicts_with_all = ACTIONS,
         default_value_t = 10,
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
@@ -50,7 +53,7 @@ pub(super) struct Consumption {
     #[arg(
         long,
         value_name = "N",
-        requires = "stream",
+        conflicts_with_all = ACTIONS,
         default_value_t = 30_000,
         value_parser = clap::value_parser!(u64).range(..=300_000)
     )]
@@ -60,7 +63,7 @@ pub(super) struct Consumption {
     #[arg(
         long,
         value_name = "N",
-        requires = "stream",
+        conflicts_with_all = ACTIONS,
         default_value_t = 300_000,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
