@@ -3,14 +3,23 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 
 /// The repository's root folder.
+///
+/// `cargo run` says at run time which clone it serves. What was compiled in may be the folder of another
+/// clone, because all of them share a target folder (ADR 0004).
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask is a folder of the repository")
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let member =
+            env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&member).parent();
+        root.expect("xtask is a folder of the repository")
+            .to_owned()
+    });
+    &ROOT
 }
 
 /// The folder for build output: the caller's `CARGO_TARGET_DIR`, or one in the user's cache that
