@@ -12,7 +12,7 @@ use clap::Subcommand;
 /// Run programs as actions, and see the workers of the cluster
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
-    Exec(exec::Exec),
+    Exec(Box<exec::Exec>),
     List(list::List),
     Info(info::Info),
     Drain(drain::Drain),

@@ -22,7 +22,15 @@ pub(super) struct Consumption {
         long,
         value_name = "STREAM",
         requires = "program",
-        conflicts_with_all = ["name", "actions", "labels"]
+        conflicts_with_all = [
+            "name",
+            "actions",
+            "labels",
+            "action_timeout_ms",
+            "timeout_ms",
+            "max_retries",
+            "retry_delay_ms"
+        ]
     )]
     stream: Option<String>,
 
