@@ -55,6 +55,16 @@ pub enum Effect {
         /// In milliseconds.
         due_ms: u64,
     },
+    /// A trigger has records to fire from this time on: look then (W41).
+    ArmTrigger {
+        /// In milliseconds.
+        due_ms: u64,
+    },
+    /// Something that has ended is kept until this time: forget it then (W4).
+    ArmRetention {
+        /// In milliseconds.
+        due_ms: u64,
+    },
     /// A child's input waits for a verdict (W4).
     CheckChildInput {
         /// The parent.

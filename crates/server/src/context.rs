@@ -1,6 +1,7 @@
 //! What all parts of a node share.
 
 use crate::gateway::Gateway;
+use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +12,8 @@ pub(crate) struct Context {
     pub(crate) gateway: Gateway,
     /// Who waits for something to be applied.
     pub(crate) watchers: Watchers,
+    /// The input schemas that were asked last.
+    pub(crate) schemas: Schemas,
     /// This node.
     pub(crate) node: NodeId,
     /// The `host:port` under which clients reach it.

@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    SLOTS_MAX,
+    REQUEST_RETRY_MS, SLOTS_MAX,
 };
 use std::time::Duration;
 
@@ -97,6 +97,12 @@ pub(crate) const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
 pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Due timers of one kind that are fired together.
 pub(crate) const TIMERS_BATCH_MAX: usize = 256;
+/// Due schedules that are fired together.
+pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;
+/// How long a schedule is left alone that this node's calendar does not know.
+pub(crate) const SCHEDULE_UNKNOWN_DELAY: Duration = Duration::from_secs(60);
+/// How often what has expired is removed, where nobody notices how long it stays.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(REQUEST_RETRY_MS / 4);
 /// Open checks of inputs that are read from the state at once.
 pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
 /// Checks of inputs that are under way at once.

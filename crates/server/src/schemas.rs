@@ -33,6 +33,18 @@ impl Schemas {
         self.lock().get(&definition.0).cloned()
     }
 
+    /// The schema of a definition whose text is at hand.
+    pub(crate) async fn obtain(
+        &self,
+        definition: DefinitionNumber,
+        text: Option<&str>,
+    ) -> Result<Schema, Refusal> {
+        match self.find(definition) {
+            Some(known) => Ok(known),
+            None => self.compile(definition, text.map(str::to_owned)).await,
+        }
+    }
+
     /// Compiles the schema of a definition, on a thread that may block, and keeps it. Two callers
     /// may do so at once; they come to the same.
     pub(crate) async fn compile(
@@ -77,7 +89,7 @@ async fn compile(text: String) -> Result<InputSchema, Refusal> {
 
 /// What the schema says of an input. JSON that a library cannot hold, such as half of a surrogate
 /// pair, satisfies no schema.
-fn judge(schema: &InputSchema, input: &Json) -> Result<(), SchemaViolation> {
+pub(crate) fn judge(schema: &InputSchema, input: &Json) -> Result<(), SchemaViolation> {
     let value = serde_json::from_str(input.as_str()).map_err(|error| SchemaViolation {
         path: String::new(),
         message: error.to_string(),

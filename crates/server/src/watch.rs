@@ -95,6 +95,8 @@ impl Watchers {
                 | Effect::DrainWorker { .. }
                 | Effect::ArmTimer { .. }
                 | Effect::ArmSchedule { .. }
+                | Effect::ArmTrigger { .. }
+                | Effect::ArmRetention { .. }
                 | Effect::CheckChildInput { .. }
                 | Effect::RecordsLost { .. }
                 | Effect::ModulesChanged => {}

@@ -5,9 +5,10 @@ use flotilla_dsl::{parse, schedule};
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{Runs, TriggeredBy, encode_prefix, visit};
+use flotilla_engine::view::{DueCursor, TimerCursor};
 use flotilla_engine::{
     Body, Command, CreateDefinition, Engine, Entry, FireTimer, NodeId, Rejection, Reply,
-    SetWorkflowEnabled, Stamp, view,
+    SetWorkflowEnabled, Stamp,
 };
 use std::ops::ControlFlow;
 
@@ -115,9 +116,11 @@ impl World {
     /// What the leader's drivers do now; returns when they look again.
     fn drive(&mut self) -> Option<u64> {
         loop {
-            let due = view::due_schedules(&self.store, self.now_ms, BATCH_MAX)
+            let due = DueCursor::default()
+                .due_schedules(&self.store, self.now_ms, BATCH_MAX)
                 .expect("memory does not fail");
-            let timers = view::due_timers(&self.store, self.now_ms, BATCH_MAX)
+            let timers = TimerCursor::default()
+                .due_timers(&self.store, self.now_ms, BATCH_MAX)
                 .expect("memory does not fail");
             if due.schedules.is_empty() && timers.timers.is_empty() {
                 let next = [due.next_due_ms, timers.next_due_ms];

@@ -1,5 +1,6 @@
 //! The indexes follow the runs (W4, W22, design rule 4).
 
+use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::RETENTION_MS_DEFAULT;
 use crate::tables::{
@@ -24,6 +25,9 @@ pub(crate) fn update_indexes(turn: &mut Turn<'_, '_>) -> Outcome<()> {
         replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
         replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
         replace::<Expirations>(turn, &old.expiration, &new.expiration);
+        for Expiration { due_ms, .. } in new.expiration {
+            turn.effect(Effect::ArmRetention { due_ms });
+        }
     }
     Ok(())
 }

@@ -73,6 +73,9 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
             subject: Expiring::ActionRun(action_run),
         };
         turn.put::<Expirations>(&expiration, ());
+        turn.effect(Effect::ArmRetention {
+            due_ms: expiration.due_ms,
+        });
         return Ok(());
     };
     let reason = error.as_ref().map(|error| error.in_words(&outcome));

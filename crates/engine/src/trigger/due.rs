@@ -30,7 +30,7 @@ pub(super) fn rearm(
     live.due_ms = due_ms;
     if let Some(due_ms) = due_ms {
         turn.put::<TriggersDue>(&(due_ms, key.0.clone(), key.1.clone()), ());
-        turn.effect(Effect::ArmTimer { due_ms });
+        turn.effect(Effect::ArmTrigger { due_ms });
     }
     Ok(())
 }

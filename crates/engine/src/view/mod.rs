@@ -4,6 +4,7 @@
 
 mod action;
 mod dead_letter;
+mod due;
 mod event;
 mod group;
 mod history;
@@ -26,6 +27,7 @@ mod workflow;
 
 pub use action::{ActionRunView, ActionView, action, action_run, action_runs, actions, module};
 pub use dead_letter::{DeadLetterView, dead_letter, dead_letter_queue, dead_letters};
+pub use due::DueCursor;
 pub use event::{EventView, describe};
 pub use group::{
     DeliveredView, GroupView, PendingState, PendingView, consumers, delivery, group, groups,
@@ -45,12 +47,10 @@ pub use plan::{
 pub use query::{Comparison, Condition, Equality, RunQuery, runs};
 pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
-pub use schedule::{
-    DueSchedule, DueSchedules, ScheduleState, ScheduleView, due_schedules, schedule,
-};
+pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
-pub use timer::{DueTimers, TimerCursor, due_timers};
-pub use trigger::{DueTriggers, TriggerState, TriggerView, due_triggers, trigger, trigger_firings};
+pub use timer::{DueTimers, TimerCursor};
+pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
 pub use trigger_firing::{InputJudge, TriggerFiring};
 pub use worker::{WorkerView, worker, workers};
 pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};

@@ -1,14 +1,13 @@
 //! Schedules, as callers see them and as the leader's driver finds them (W40).
 
+use super::due::DueCursor;
 use crate::definition::Schedule;
 use crate::ids::{Namespace, RunId, WorkflowName, WorkflowVersion};
-use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::store::{Reader, StoreError};
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, Definitions, FiringRecord, LiveSchedule, NextFiring,
-    Quarantine, QuarantinedKind, ScheduleRecord, Schedules, SchedulesDue, Workflows, encode_prefix,
-    read, visit,
+    Quarantine, QuarantinedKind, ScheduleRecord, Schedules, SchedulesDue, Workflows, read,
 };
-use std::ops::ControlFlow;
 
 /// A workflow's schedule as `flo workflow schedule` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,48 +135,40 @@ pub struct DueSchedule {
     pub next: NextFiring,
 }
 
-/// The schedules that are due at `now_ms`, at most `limit`.
-///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn due_schedules(
-    reader: &dyn Reader,
-    now_ms: u64,
-    limit: usize,
-) -> Result<DueSchedules, StoreError> {
-    let mut due = DueSchedules::default();
-    let mut keys = Vec::new();
-    let range = KeyRange::prefix(&encode_prefix::<SchedulesDue>(&()));
-    visit::<SchedulesDue>(
-        reader,
-        &range,
-        Order::Ascending,
-        |(due_ms, namespace, name), ()| {
-            if due_ms > now_ms || keys.len() == limit {
-                due.next_due_ms = Some(due_ms.max(now_ms));
-                return ControlFlow::Break(());
+impl DueCursor {
+    /// The schedules that are due at `now_ms`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub fn due_schedules(
+        &mut self,
+        reader: &dyn Reader,
+        now_ms: u64,
+        limit: usize,
+    ) -> Result<DueSchedules, StoreError> {
+        let (keys, next_due_ms) = self.read::<SchedulesDue>(reader, now_ms, limit)?;
+        let mut schedules = Vec::with_capacity(keys.len());
+        for (namespace, workflow) in keys {
+            let key = (namespace, workflow);
+            let Some(record) = read::<Schedules>(reader, &key)? else {
+                continue;
+            };
+            if let Some((live, definition, schedule)) = live(reader, &record)? {
+                schedules.push(DueSchedule {
+                    namespace: key.0,
+                    workflow: key.1,
+                    definition: live.definition,
+                    created_at_ms: definition.created_at_ms,
+                    schedule,
+                    next: live.next,
+                });
             }
-            keys.push((namespace, name));
-            ControlFlow::Continue(())
-        },
-    )?;
-    for (namespace, workflow) in keys {
-        let key = (namespace, workflow);
-        let Some(record) = read::<Schedules>(reader, &key)? else {
-            continue;
-        };
-        if let Some((live, definition, schedule)) = live(reader, &record)? {
-            due.schedules.push(DueSchedule {
-                namespace: key.0,
-                workflow: key.1,
-                definition: live.definition,
-                created_at_ms: definition.created_at_ms,
-                schedule,
-                next: live.next,
-            });
         }
+        Ok(DueSchedules {
+            schedules,
+            next_due_ms,
+        })
     }
-    Ok(due)
 }
 
 /// The live schedule of a record, with its revision.

@@ -27,14 +27,6 @@ pub struct TimerCursor {
     from_ms: BTreeMap<TimerKind, u64>,
 }
 
-/// The timers that are due at `now_ms`, at most `limit` of each kind.
-///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn due_timers(reader: &dyn Reader, now_ms: u64, limit: usize) -> Result<DueTimers, StoreError> {
-    TimerCursor::default().due_timers(reader, now_ms, limit)
-}
-
 impl TimerCursor {
     /// The timers that are due at `now_ms`, at most `limit` of each kind. The next read begins where
     /// this one found the first timer.

@@ -1,5 +1,6 @@
 //! Triggers, as callers see them and as the leader's driver finds them (W41).
 
+use super::due::DueCursor;
 use super::trigger_firing::TriggerFiring;
 use crate::bytes::Bytes;
 use crate::definition::Trigger;
@@ -116,31 +117,23 @@ pub struct DueTriggers {
     pub next_due_ms: Option<u64>,
 }
 
-/// The triggers that are due at `now_ms`, at most `limit`.
-///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn due_triggers(
-    reader: &dyn Reader,
-    now_ms: u64,
-    limit: usize,
-) -> Result<DueTriggers, StoreError> {
-    let mut due = DueTriggers::default();
-    let range = KeyRange::prefix(&encode_prefix::<TriggersDue>(&()));
-    visit::<TriggersDue>(
-        reader,
-        &range,
-        Order::Ascending,
-        |(due_ms, namespace, workflow), ()| {
-            if due_ms > now_ms || due.triggers.len() == limit {
-                due.next_due_ms = Some(due_ms.max(now_ms));
-                return ControlFlow::Break(());
-            }
-            due.triggers.push((namespace, workflow));
-            ControlFlow::Continue(())
-        },
-    )?;
-    Ok(due)
+impl DueCursor {
+    /// The triggers that are due at `now_ms`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub fn due_triggers(
+        &mut self,
+        reader: &dyn Reader,
+        now_ms: u64,
+        limit: usize,
+    ) -> Result<DueTriggers, StoreError> {
+        let (triggers, next_due_ms) = self.read::<TriggersDue>(reader, now_ms, limit)?;
+        Ok(DueTriggers {
+            triggers,
+            next_due_ms,
+        })
+    }
 }
 
 /// What a trigger has to fire at `now_ms`: at most one firing for each partition of its stream, and

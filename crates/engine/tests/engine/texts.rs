@@ -247,6 +247,8 @@ fn effects() -> Vec<Effect> {
         },
         Effect::ArmTimer { due_ms: 5_000 },
         Effect::ArmSchedule { due_ms: 5_000 },
+        Effect::ArmTrigger { due_ms: 5_000 },
+        Effect::ArmRetention { due_ms: 5_000 },
         Effect::CheckChildInput {
             parent: RunNumber(7),
             activation: 3,

@@ -1,5 +1,6 @@
 //! Waiting after refusals that time alone can mend.
 
+use crate::errors::Refusal;
 use crate::limits::{RETRY_DELAY_MAX, RETRY_DELAY_MIN};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -24,6 +25,17 @@ impl Backoff {
         let delay = self.next;
         self.next = (2 * delay).min(RETRY_DELAY_MAX);
         sleep(delay).await;
+    }
+
+    /// Waits before the next attempt if this one was refused.
+    pub(super) async fn after(&mut self, attempt: Result<(), Refusal>) {
+        match attempt {
+            Ok(()) => self.reset(),
+            Err(refusal) => {
+                tracing::debug!(%refusal, "a driver tries again later");
+                self.wait().await;
+            }
+        }
     }
 
     /// An attempt succeeded.

@@ -6,7 +6,7 @@ use super::backoff::Backoff;
 use super::signals::Check;
 use crate::errors::Refusal;
 use crate::limits::{CHECKS_PAGE_MAX, CHECKS_UNDER_WAY_MAX};
-use flotilla_dsl::schema::InputSchema;
+use crate::schemas;
 use flotilla_engine::view::{self, ChildInputCheck};
 use flotilla_engine::{Body, Command, DecideChildInput, InputVerdict};
 use futures::stream::{self, FuturesUnordered, StreamExt};
@@ -62,23 +62,11 @@ async fn make_left_open(driver: &Driver) {
 /// The first open checks that were not refused before.
 async fn read_page(driver: &Driver, refused: &BTreeSet<Check>) -> Vec<Check> {
     let limit = CHECKS_PAGE_MAX + refused.len();
-    let mut backoff = Backoff::default();
-    loop {
-        let read = driver
-            .context
-            .gateway
-            .read_here(|reader| view::child_input_checks(reader, limit));
-        match read {
-            Ok(open) => {
-                let open = open.into_iter();
-                return open.filter(|check| !refused.contains(check)).collect();
-            }
-            Err(refusal) => {
-                tracing::debug!(%refusal, "open checks could not be read");
-                backoff.wait().await;
-            }
-        }
-    }
+    let open = driver
+        .read(|reader| view::child_input_checks(reader, limit))
+        .await
+        .into_iter();
+    open.filter(|check| !refused.contains(check)).collect()
 }
 
 /// Makes one check, however often its verdict is refused for a while.
@@ -106,28 +94,31 @@ async fn try_make(driver: &Driver, (parent, activation): Check) -> Result<(), Re
         .gateway
         .read_here(|reader| view::child_input_check(reader, (parent, activation)))?;
     let Some(check) = check else { return Ok(()) };
+    let verdict = judge(driver, &check).await?;
     let decision = DecideChildInput {
         parent,
         activation,
         definition: check.definition,
-        verdict: judge(&check),
+        verdict,
     };
     let body = Body::DecideChildInput(decision);
     let submitted = driver.submit(Command::new(check.namespace, body));
     submitted.await.map(drop)
 }
 
-fn judge(check: &ChildInputCheck) -> InputVerdict {
-    match try_judge(check) {
-        Ok(()) => InputVerdict::Valid,
-        Err(detail) => InputVerdict::Invalid { detail },
-    }
-}
-
-fn try_judge(check: &ChildInputCheck) -> Result<(), String> {
-    let input = serde_json::from_str(check.input.as_str()).map_err(|error| error.to_string())?;
-    let schema = InputSchema::compile(&check.schema).map_err(|error| error.to_string())?;
-    schema
-        .check(&input)
-        .map_err(|violation| violation.to_string())
+async fn judge(driver: &Driver, check: &ChildInputCheck) -> Result<InputVerdict, Refusal> {
+    let schemas = &driver.context.schemas;
+    let schema = schemas
+        .obtain(check.definition, Some(&check.schema))
+        .await?;
+    let violation = match schema {
+        Some(schema) => schemas::check(schema, check.input.clone()).await?.err(),
+        None => None,
+    };
+    Ok(match violation {
+        None => InputVerdict::Valid,
+        Some(violation) => InputVerdict::Invalid {
+            detail: violation.to_string(),
+        },
+    })
 }

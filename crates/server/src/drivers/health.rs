@@ -37,24 +37,12 @@ pub(super) async fn drive(driver: &Driver) {
 /// The embedded workers of other nodes.
 async fn read_embedded(driver: &Driver) -> Vec<WorkerKey> {
     let node = driver.context.node;
-    let mut backoff = Backoff::default();
-    loop {
-        let read = driver
-            .context
-            .gateway
-            .read_here(|reader| view::workers_of_other_nodes(reader, node));
-        match read {
-            Ok(embedded) => {
-                let keys = embedded.into_iter();
-                let keys = keys.map(|(namespace, worker, ..)| WorkerKey { namespace, worker });
-                return keys.collect();
-            }
-            Err(refusal) => {
-                tracing::debug!(%refusal, "the embedded workers could not be read");
-                backoff.wait().await;
-            }
-        }
-    }
+    let embedded = driver
+        .read(|reader| view::workers_of_other_nodes(reader, node))
+        .await;
+    let keys = embedded.into_iter();
+    keys.map(|(namespace, worker, ..)| WorkerKey { namespace, worker })
+        .collect()
 }
 
 /// Frees the tasks of a worker, until that is done or the worker is back.

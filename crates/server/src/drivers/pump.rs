@@ -62,8 +62,10 @@ impl Driver {
                 Effect::WakeWorkers { namespace, action } => {
                     self.hub.task_waits(&(namespace.clone(), action.clone()));
                 }
-                Effect::ArmTimer { due_ms } => self.signals.arm(*due_ms),
-                Effect::ArmSchedule { .. } => self.signals.wake_schedules(),
+                Effect::ArmTimer { due_ms } => self.signals.timers.arm(*due_ms),
+                Effect::ArmSchedule { due_ms } => self.signals.schedules.arm(*due_ms),
+                Effect::ArmTrigger { due_ms } => self.signals.triggers.arm(*due_ms),
+                Effect::ArmRetention { due_ms } => self.signals.retention.arm(*due_ms),
                 Effect::CheckChildInput { parent, activation } => {
                     self.signals.check((*parent, *activation));
                 }
@@ -107,6 +109,8 @@ fn parcel(effect: &Effect) -> Option<Parcel> {
         Effect::WakeWorkers { .. }
         | Effect::ArmTimer { .. }
         | Effect::ArmSchedule { .. }
+        | Effect::ArmTrigger { .. }
+        | Effect::ArmRetention { .. }
         | Effect::CheckChildInput { .. }
         | Effect::RunChanged { .. }
         | Effect::ActionRunEnded { .. }

@@ -5,58 +5,52 @@
 //! twice.
 
 use super::Driver;
-use crate::limits::RETRY_DELAY_MIN;
+use super::backoff::Backoff;
+use crate::errors::Refusal;
+use crate::limits::{SCHEDULE_UNKNOWN_DELAY, SCHEDULES_BATCH_MAX};
 use flotilla_engine::Command;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::tables::DefinitionNumber;
-use flotilla_engine::view::{self, DueSchedule, DueSchedules};
-use futures::future::join_all;
+use flotilla_engine::view::{DueCursor, DueSchedule};
 use std::collections::BTreeMap;
-use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until};
-
-/// Schedules that are fired together.
-const BATCH_SCHEDULES_MAX: usize = 256;
-/// How long a schedule is left alone that this node's calendar does not know.
-const UNKNOWN_DELAY: Duration = Duration::from_secs(60);
-/// How long the driver waits when the state could not be read.
-const READ_DELAY_MS: u64 = 1_000;
+use tokio::time::{Instant, sleep_until};
 
 /// Fires what is due, then sleeps until the next firing or until a schedule changes.
 pub(super) async fn drive(driver: &Driver) {
+    let mut backoff = Backoff::default();
+    let mut cursor = DueCursor::default();
     let mut unknown = Unknown::default();
     loop {
-        let now_ms = driver.context.gateway.replica().now_ms();
-        unknown.forget_until(Instant::now());
-        let due = look(
-            driver,
-            (now_ms, BATCH_SCHEDULES_MAX + unknown.schedules.len()),
-        );
-        let commands: Vec<Command> = due
-            .schedules
-            .iter()
-            .filter_map(|schedule| command(schedule, now_ms, &mut unknown))
-            .collect();
-        if commands.is_empty() {
-            rest(driver, (now_ms, due.next_due_ms), unknown.next_try()).await;
-        } else if !submit_all(driver, commands).await {
-            sleep(RETRY_DELAY_MIN).await;
-        }
+        let looked = look(driver, &mut cursor, &mut unknown).await;
+        backoff.after(looked).await;
     }
 }
 
-fn look(driver: &Driver, (now_ms, count_max): (u64, usize)) -> DueSchedules {
-    let read = driver
-        .context
-        .gateway
-        .read_here(|reader| view::due_schedules(reader, now_ms, count_max));
-    read.unwrap_or_else(|refusal| {
-        tracing::warn!(%refusal, "due schedules could not be read");
-        DueSchedules {
-            schedules: Vec::new(),
-            next_due_ms: Some(now_ms + READ_DELAY_MS),
-        }
-    })
+/// Fires what is due, or sleeps until something may be. An error when nothing due could be fired.
+async fn look(
+    driver: &Driver,
+    cursor: &mut DueCursor,
+    unknown: &mut Unknown,
+) -> Result<(), Refusal> {
+    if let Some(due_ms) = driver.signals.schedules.look() {
+        cursor.lower(due_ms);
+    }
+    let now_ms = driver.now_ms();
+    unknown.forget_until(Instant::now());
+    let count_max = SCHEDULES_BATCH_MAX + unknown.schedules.len();
+    let due = driver
+        .read(|reader| cursor.due_schedules(reader, now_ms, count_max))
+        .await;
+    let commands: Vec<Command> = due
+        .schedules
+        .iter()
+        .filter_map(|schedule| command(schedule, now_ms, unknown))
+        .collect();
+    if commands.is_empty() {
+        rest(driver, (now_ms, due.next_due_ms), unknown.next_try()).await;
+        return Ok(());
+    }
+    driver.submit_all(commands).await
 }
 
 /// What the schedule waits for, unless this node does not know it.
@@ -71,33 +65,20 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Unknown) -> Option<Comm
             tracing::warn!(%error, %namespace, %workflow, "a schedule cannot be understood");
             unknown
                 .schedules
-                .insert(key(due), Instant::now() + UNKNOWN_DELAY);
+                .insert(key(due), Instant::now() + SCHEDULE_UNKNOWN_DELAY);
             None
         }
     }
 }
 
-/// Fires schedules together: they travel in few entries. False when none was accepted, so that a
-/// cluster whose time stands still is not flooded.
-async fn submit_all(driver: &Driver, commands: Vec<Command>) -> bool {
-    let results = join_all(commands.into_iter().map(|command| driver.submit(command))).await;
-    for refusal in results.iter().filter_map(|result| result.as_ref().err()) {
-        // Most often a leader before this one fired it, the schedule has changed since it was read,
-        // or it is due by this node's clock but not by the log's.
-        tracing::debug!(%refusal, "a schedule was not fired");
-    }
-    results.iter().any(Result::is_ok)
-}
-
 /// Sleeps until the next firing, until a schedule changes, or until `next_try`.
 async fn rest(driver: &Driver, (now_ms, due_ms): (u64, Option<u64>), next_try: Option<Instant>) {
-    let wait = |due_ms: u64| Duration::from_millis(due_ms.saturating_sub(now_ms).max(1));
-    let firing = due_ms.map(|due_ms| Instant::now() + wait(due_ms));
-    match firing.into_iter().chain(next_try).min() {
-        None => driver.signals.schedules_changed().await,
-        Some(until) => tokio::select! {
-            () = sleep_until(until) => {}
-            () = driver.signals.schedules_changed() => {}
+    let firing = driver.signals.schedules.sleep(now_ms, due_ms);
+    match next_try {
+        None => firing.await,
+        Some(next_try) => tokio::select! {
+            () = firing => {}
+            () = sleep_until(next_try) => {}
         },
     }
 }
@@ -168,7 +149,7 @@ mod tests {
         assert!(unknown.schedules.contains_key(&key(&due("UTC"))));
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_none());
         let again = unknown.next_try().unwrap();
-        assert_eq!(again, Instant::now() + UNKNOWN_DELAY);
+        assert_eq!(again, Instant::now() + SCHEDULE_UNKNOWN_DELAY);
         unknown.forget_until(again);
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_some());
     }

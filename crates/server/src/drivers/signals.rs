@@ -1,5 +1,6 @@
 //! How the pump wakes the drivers.
 
+use super::alarm::Alarm;
 use flotilla_engine::ids::RunNumber;
 use futures::FutureExt;
 use std::collections::BTreeSet;
@@ -13,35 +14,31 @@ pub(super) type Check = (RunNumber, u32);
 /// node leads: nobody else drains them.
 #[derive(Default)]
 pub(super) struct Signals {
-    hints: Mutex<Hints>,
-    timers_changed: Notify,
-    schedules_changed: Notify,
+    /// Timers that were set.
+    pub(super) timers: Alarm,
+    /// Schedules that wait for another time than before.
+    pub(super) schedules: Alarm,
+    /// Triggers that have something else to fire than before.
+    pub(super) triggers: Alarm,
+    /// What has ended and is to be forgotten.
+    pub(super) retention: Alarm,
+    checks: Mutex<BTreeSet<Check>>,
     checks_changed: Notify,
     lost: Notify,
-}
-
-#[derive(Default)]
-struct Hints {
-    alarm: Alarm,
-    checks: BTreeSet<Check>,
-}
-
-/// When the timers' driver looks at the state next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Alarm {
-    /// It is looking now: anything that is set meanwhile may have been missed.
-    #[default]
-    Looking,
-    /// As `Looking`, and something was set for this time, in milliseconds.
-    Missed(u64),
-    /// It sleeps until this time, in milliseconds; `None` for as long as nothing is set.
-    Asleep(Option<u64>),
 }
 
 impl Signals {
     /// Forgets all hints: the drivers begin anew, with what the state says.
     pub(super) fn clear(&self) {
-        *self.hints() = Hints::default();
+        for alarm in [
+            &self.timers,
+            &self.schedules,
+            &self.triggers,
+            &self.retention,
+        ] {
+            alarm.clear();
+        }
+        self.open_checks().clear();
         // A loss that nobody waited for is over as well.
         let _ = self.lost.notified().now_or_never();
     }
@@ -56,56 +53,9 @@ impl Signals {
         self.lost.notified().await;
     }
 
-    /// A timer was set for `due_ms`. Wakes the driver only if it would sleep longer.
-    pub(super) fn arm(&self, due_ms: u64) {
-        let alarm = &mut self.hints().alarm;
-        match *alarm {
-            Alarm::Looking => *alarm = Alarm::Missed(due_ms),
-            Alarm::Missed(earliest) => *alarm = Alarm::Missed(earliest.min(due_ms)),
-            Alarm::Asleep(until) if until.is_none_or(|until| due_ms < until) => {
-                *alarm = Alarm::Missed(due_ms);
-                self.timers_changed.notify_one();
-            }
-            Alarm::Asleep(_) => {}
-        }
-    }
-
-    /// The driver begins to look at the state.
-    pub(super) fn look(&self) {
-        self.hints().alarm = Alarm::Looking;
-    }
-
-    /// The driver has looked and wants to sleep until `until`; false when something earlier was set
-    /// meanwhile, so that it must look again.
-    pub(super) fn fall_asleep(&self, until: Option<u64>) -> bool {
-        let alarm = &mut self.hints().alarm;
-        if let Alarm::Missed(due_ms) = *alarm
-            && until.is_none_or(|until| due_ms < until)
-        {
-            return false;
-        }
-        *alarm = Alarm::Asleep(until);
-        true
-    }
-
-    /// Waits until a timer is set that is due before the sleep's end.
-    pub(super) async fn armed(&self) {
-        self.timers_changed.notified().await;
-    }
-
-    /// A schedule waits for another time than before.
-    pub(super) fn wake_schedules(&self) {
-        self.schedules_changed.notify_one();
-    }
-
-    /// Waits until a schedule waits for another time than before.
-    pub(super) async fn schedules_changed(&self) {
-        self.schedules_changed.notified().await;
-    }
-
     /// A child's input waits for a verdict.
     pub(super) fn check(&self, check: Check) {
-        self.hints().checks.insert(check);
+        self.open_checks().insert(check);
         self.checks_changed.notify_one();
     }
 
@@ -121,39 +71,18 @@ impl Signals {
     }
 
     fn take_checks(&self, count_max: usize) -> Vec<Check> {
-        let checks = &mut self.hints().checks;
+        let checks = &mut self.open_checks();
         (0..count_max).map_while(|_| checks.pop_first()).collect()
     }
 
-    fn hints(&self) -> MutexGuard<'_, Hints> {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open_checks(&self) -> MutexGuard<'_, BTreeSet<Check>> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_an_earlier_timer_wakes_the_driver() {
-        let signals = Signals::default();
-        assert!(signals.fall_asleep(Some(100)));
-        signals.arm(200);
-        assert!(signals.armed().now_or_never().is_none());
-        signals.arm(50);
-        assert!(signals.armed().now_or_never().is_some());
-    }
-
-    #[test]
-    fn a_timer_that_is_set_while_the_driver_looks_is_not_missed() {
-        let signals = Signals::default();
-        signals.look();
-        signals.arm(50);
-        signals.arm(70);
-        assert!(!signals.fall_asleep(Some(100)));
-        signals.look();
-        assert!(signals.fall_asleep(Some(100)));
-    }
 
     #[tokio::test]
     async fn checks_are_taken_in_pieces_and_what_is_left_is_forgotten_with_the_term() {

@@ -10,6 +10,7 @@ use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
+use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use crate::workers::Hub;
 use crate::{drivers, embedded, health, http, watch};
@@ -63,6 +64,7 @@ impl Server {
         let context = Arc::new(Context {
             gateway: Gateway::new(replica),
             watchers: Watchers::default(),
+            schemas: Schemas::default(),
             node: NodeId(config.node_id),
             client_address,
             http_address,

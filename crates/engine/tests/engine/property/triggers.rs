@@ -6,7 +6,7 @@ use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::DefinitionNumber;
-use flotilla_engine::view::{self, InputJudge};
+use flotilla_engine::view::{self, DueCursor, InputJudge};
 use flotilla_engine::{Body, FireTrigger, RecordId, SetWorkflowEnabled};
 use proptest::prelude::*;
 
@@ -104,7 +104,9 @@ pub(super) fn body(store: &MemoryStore, intent: &TriggerIntent) -> Body {
 }
 
 fn firing(store: &MemoryStore, (pick, now_ms): (u8, u64), verdict: &Verdict) -> FireTrigger {
-    let due = view::due_triggers(store, now_ms, 100).expect("memory does not fail");
+    let due = DueCursor::default()
+        .due_triggers(store, now_ms, 100)
+        .expect("memory does not fail");
     let default = Namespace::default_namespace();
     let position = usize::from(pick) % due.triggers.len().max(1);
     let key = due.triggers.get(position).cloned();

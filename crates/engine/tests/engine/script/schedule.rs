@@ -5,7 +5,7 @@ use super::show::option;
 use super::world::World;
 use flotilla_engine::ids::{Namespace, RunId, WorkflowName};
 use flotilla_engine::tables::{DefinitionNumber, NextFiring, Schedules};
-use flotilla_engine::view;
+use flotilla_engine::view::{self, DueCursor};
 use flotilla_engine::{Body, FireSchedule, PlanSchedule};
 
 /// `plan NAME expected=1000 next=2000`, `fire-schedule NAME expected=1000 next=2000`; without `next`
@@ -45,7 +45,9 @@ fn live_definition(world: &World, workflow: &WorkflowName) -> DefinitionNumber {
 
 /// What the driver would look at now.
 pub(super) fn due(world: &World) -> Vec<String> {
-    let due = view::due_schedules(&world.store, world.now_ms(), 100).expect("memory");
+    let due = DueCursor::default()
+        .due_schedules(&world.store, world.now_ms(), 100)
+        .expect("memory");
     let mut lines: Vec<String> = due
         .schedules
         .iter()

@@ -98,7 +98,7 @@ fn reply_in_words(reply: &Reply) -> String {
     }
 }
 
-/// An effect; timers and changed runs show in other ways.
+/// An effect; ended and changed runs show in other ways.
 pub(super) fn effect(world: &World, effect: &Effect) -> String {
     let text = match effect {
         Effect::WakeWorkers { action, .. } => format!("wake {action}"),
@@ -121,10 +121,13 @@ pub(super) fn effect(world: &World, effect: &Effect) -> String {
         Effect::DrainWorker { worker, .. } => format!("drain {worker}"),
         Effect::ArmTimer { due_ms } => format!("timer at {due_ms}"),
         Effect::ArmSchedule { due_ms } => format!("schedule at {due_ms}"),
+        Effect::ArmTrigger { due_ms } => format!("trigger at {due_ms}"),
         Effect::CheckChildInput { parent, activation } => {
             format!("check input of run {} activation {activation}", parent.0)
         }
-        Effect::RunChanged { .. } | Effect::ModulesChanged => return String::new(),
+        Effect::ArmRetention { .. } | Effect::RunChanged { .. } | Effect::ModulesChanged => {
+            return String::new();
+        }
         Effect::ActionRunEnded { action_run } => format!("ended {action_run}"),
         Effect::StreamChanged { stream, .. } => format!("changed {stream}"),
         Effect::RecordsReady { stream, group, .. } => format!("ready {stream} {group}"),

@@ -6,7 +6,7 @@ use super::world::World;
 use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::DefinitionNumber;
-use flotilla_engine::view::{self, InputJudge, TriggerFiring};
+use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
 use flotilla_engine::{Body, FireTrigger, RecordId};
 
 /// `fire-trigger W` fires what the driver would fire now, a command for each partition. What it says
@@ -82,7 +82,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
         }
         "due-triggers" => {
             let limit = line.number("limit").unwrap_or(100);
-            let due = view::due_triggers(&world.store, world.now_ms(), limit);
+            let due = DueCursor::default().due_triggers(&world.store, world.now_ms(), limit);
             let due = due.expect("memory does not fail");
             let names = due.triggers.iter().map(|(_, name)| name.as_str());
             let names = names.collect::<Vec<_>>().join(" ");

@@ -12,7 +12,6 @@ mod watch;
 
 use super::{answer, unexpected};
 use crate::context::Context;
-use crate::schemas::Schemas;
 use flotilla_api::v1;
 use flotilla_api::v1::workflow_service_server::WorkflowService;
 use std::sync::Arc;
@@ -22,16 +21,12 @@ use tonic::{Request, Response, Status};
 /// The workflow service of this node.
 pub(crate) struct Workflows {
     context: Arc<Context>,
-    schemas: Schemas,
 }
 
 impl Workflows {
     /// The service over what the node shares.
     pub(crate) fn new(context: Arc<Context>) -> Self {
-        Self {
-            context,
-            schemas: Schemas::default(),
-        }
+        Self { context }
     }
 }
 

@@ -166,14 +166,14 @@ impl Workflows {
     }
 
     async fn schema(&self, definition: DefinitionNumber) -> Result<Schema, Refusal> {
-        if let Some(known) = self.schemas.find(definition) {
+        if let Some(known) = self.context.schemas.find(definition) {
             return Ok(known);
         }
         let look_up = |reader: &dyn Reader| read::<Definitions>(reader, &definition);
         match self.context.gateway.read_here(look_up)? {
             Some(record) => {
                 let text = record.definition.input_schema;
-                self.schemas.compile(definition, text).await
+                self.context.schemas.compile(definition, text).await
             }
             None => Ok(None),
         }

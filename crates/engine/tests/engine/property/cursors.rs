@@ -1,0 +1,37 @@
+//! Reads that go on where the last one stopped find what those from the start find.
+
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::view::{DueCursor, DueSchedules, DueTimers, DueTriggers, TimerCursor};
+use flotilla_engine::{Applied, Effect};
+
+/// The cursors of the leader's drivers.
+#[derive(Debug, Default)]
+pub(super) struct Cursors {
+    timers: TimerCursor,
+    schedules: DueCursor,
+    triggers: DueCursor,
+}
+
+impl Cursors {
+    /// Reads after an entry, as drivers do that have heard of all its effects.
+    pub(super) fn expect_to_miss_nothing(&mut self, store: &MemoryStore, applied: &Applied) {
+        for effect in &applied.effects {
+            if let Effect::ArmSchedule { due_ms } = effect {
+                self.schedules.lower(*due_ms);
+            } else if let Effect::ArmTrigger { due_ms } = effect {
+                self.triggers.lower(*due_ms);
+            }
+        }
+        let read_on = self.read(store, applied.now_ms);
+        assert_eq!(read_on, Self::default().read(store, applied.now_ms));
+    }
+
+    fn read(&mut self, store: &MemoryStore, now_ms: u64) -> (DueTimers, DueSchedules, DueTriggers) {
+        let found = "memory does not fail";
+        (
+            self.timers.due_timers(store, now_ms, 2).expect(found),
+            self.schedules.due_schedules(store, now_ms, 2).expect(found),
+            self.triggers.due_triggers(store, now_ms, 2).expect(found),
+        )
+    }
+}

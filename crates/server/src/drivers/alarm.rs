@@ -1,0 +1,125 @@
+//! When a driver looks at the state next.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// Wakes a driver that sleeps until the next deadline when an earlier one is set meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct Alarm {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// The driver is looking: anything that is set meanwhile may have been missed.
+    #[default]
+    Looking,
+    /// As `Looking`, and something was set for this time, in milliseconds.
+    Missed(u64),
+    /// The driver sleeps until this time, in milliseconds; `None` for as long as nothing is set.
+    Asleep(Option<u64>),
+}
+
+impl Alarm {
+    /// Forgets what was set.
+    pub(super) fn clear(&self) {
+        *self.state() = State::Looking;
+    }
+
+    /// Something was set for `due_ms`. Wakes the driver only if it would sleep longer.
+    pub(super) fn arm(&self, due_ms: u64) {
+        let state = &mut *self.state();
+        match *state {
+            State::Looking => *state = State::Missed(due_ms),
+            State::Missed(earliest) => *state = State::Missed(earliest.min(due_ms)),
+            State::Asleep(until) if until.is_none_or(|until| due_ms < until) => {
+                *state = State::Missed(due_ms);
+                self.changed.notify_one();
+            }
+            State::Asleep(_) => {}
+        }
+    }
+
+    /// The driver begins to look at the state. Returns the earliest time that was set since it last
+    /// did so, unless that was no reason to wake it.
+    pub(super) fn look(&self) -> Option<u64> {
+        match std::mem::take(&mut *self.state()) {
+            State::Missed(earliest) => Some(earliest),
+            State::Looking | State::Asleep(_) => None,
+        }
+    }
+
+    /// The driver has looked at `now_ms`. Waits until `until_ms`, or until something earlier is set;
+    /// without a deadline only the latter.
+    pub(super) async fn sleep(&self, now_ms: u64, until_ms: Option<u64>) {
+        if !self.fall_asleep(until_ms) {
+            return;
+        }
+        let Some(until_ms) = until_ms else {
+            return self.changed.notified().await;
+        };
+        let wait = Duration::from_millis(until_ms.saturating_sub(now_ms).max(1));
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = self.changed.notified() => {}
+        }
+    }
+
+    /// False when something earlier was set meanwhile, so that the driver must look again.
+    fn fall_asleep(&self, until_ms: Option<u64>) -> bool {
+        let state = &mut *self.state();
+        if let State::Missed(due_ms) = *state
+            && until_ms.is_none_or(|until_ms| due_ms < until_ms)
+        {
+            return false;
+        }
+        *state = State::Asleep(until_ms);
+        true
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+
+    #[tokio::test]
+    async fn only_an_earlier_deadline_wakes_the_driver() {
+        let alarm = Alarm::default();
+        let mut asleep = Box::pin(alarm.sleep(0, Some(100_000)));
+        assert_eq!(asleep.as_mut().now_or_never(), None);
+        alarm.arm(200_000);
+        assert_eq!(asleep.as_mut().now_or_never(), None);
+        alarm.arm(50_000);
+        asleep.await;
+        assert_eq!(alarm.look(), Some(50_000));
+        assert_eq!(alarm.look(), None);
+    }
+
+    #[tokio::test]
+    async fn a_deadline_that_is_set_while_the_driver_looks_is_not_missed() {
+        let alarm = Alarm::default();
+        assert_eq!(alarm.look(), None);
+        alarm.arm(50_000);
+        alarm.arm(70_000);
+        alarm.sleep(0, Some(100_000)).await;
+        assert_eq!(alarm.look(), Some(50_000));
+        assert_eq!(alarm.sleep(0, Some(100_000)).now_or_never(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_deadline_the_driver_sleeps_until_there_is_one() {
+        let alarm = Alarm::default();
+        alarm.sleep(0, Some(100_000)).await;
+        assert_eq!(alarm.sleep(0, None).now_or_never(), None);
+        alarm.arm(u64::MAX);
+        alarm.sleep(0, None).await;
+    }
+}
