@@ -51,6 +51,11 @@ impl Failure {
         Self::new(Exit::Retryable, code, message)
     }
 
+    /// What the command names is not there.
+    pub(crate) fn not_found(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, code, message)
+    }
+
     /// A fault of this machine or of a server on it.
     pub(crate) fn local(code: &str, message: impl Into<String>) -> Self {
         Self::new(Exit::NotFound, code, message)

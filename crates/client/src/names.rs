@@ -42,6 +42,7 @@ published_names! {
     FailKind = "FAIL_KIND_";
     NodeRole = "NODE_ROLE_";
     ScheduleState = "SCHEDULE_STATE_";
+    TriggerState = "TRIGGER_STATE_";
     GroupMode = "GROUP_MODE_";
 }
 

@@ -80,7 +80,7 @@ codes! {
     E503 Warning "A wait without a timeout.";
     E504 Error "A schedule with neither or both of cron and interval, or an interval not above 0.";
     E506 Error "A bad cron expression or time zone.";
-    E507 Warning "An action or child workflow that is not registered yet.";
+    E507 Warning "An action, child workflow or trigger's stream that is not there yet.";
     E508 Error "A bad path.";
     E509 Warning "A fallback that will follow `success`, since the step has no `exhausted` transition.";
 }

@@ -1,7 +1,7 @@
 //! What a definition refers to outside itself (E507).
 
 use crate::{Code, Finding, Span};
-use flotilla_engine::ids::{ActionName, WorkflowName, WorkflowVersion};
+use flotilla_engine::ids::{ActionName, Namespace, StreamName, WorkflowName, WorkflowVersion};
 
 /// A target outside the definition, which only a server can look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,13 @@ pub enum ReferenceTarget {
         /// The version wanted; `None` is the latest (W5).
         version: Option<WorkflowVersion>,
     },
+    /// The stream of a trigger (W41).
+    Stream {
+        /// Its namespace; `None` is the workflow's.
+        namespace: Option<Namespace>,
+        /// Its name.
+        name: StreamName,
+    },
 }
 
 /// The warning for a reference that the server does not know (E507).
@@ -43,7 +50,24 @@ pub fn unregistered(reference: &Reference) -> Finding {
         } => {
             format!("workflow \"{name}\" is not created yet in version \"{version}\"")
         }
+        ReferenceTarget::Stream {
+            namespace: None,
+            name,
+        } => {
+            format!("stream \"{name}\" does not exist yet")
+        }
+        ReferenceTarget::Stream {
+            namespace: Some(namespace),
+            name,
+        } => {
+            format!("stream \"{name}\" does not exist yet in namespace \"{namespace}\"")
+        }
     };
-    Finding::new(Code::E507, reference.span, message)
-        .hint("until it is, the step's outcome is `target_not_found`")
+    let hint = match &reference.target {
+        ReferenceTarget::Action(_) | ReferenceTarget::Workflow { .. } => {
+            "until it is, the step's outcome is `target_not_found`"
+        }
+        ReferenceTarget::Stream { .. } => "the trigger begins with its first record",
+    };
+    Finding::new(Code::E507, reference.span, message).hint(hint)
 }

@@ -18,6 +18,7 @@ mod run;
 mod run_row;
 mod schedule;
 mod stream;
+mod trigger;
 mod worker;
 mod workflow;
 
@@ -38,6 +39,7 @@ pub(crate) use run::RunView;
 pub(crate) use run_row::RunRow;
 pub(crate) use schedule::ScheduleView;
 pub(crate) use stream::StreamView;
+pub(crate) use trigger::TriggerView;
 pub(crate) use worker::WorkerView;
 pub(crate) use workflow::{WorkflowRow, WorkflowView};
 

@@ -1,6 +1,6 @@
 //! A stored definition.
 
-use super::or_dash;
+use super::{TriggerView, or_dash};
 use crate::output::Row;
 use crate::time;
 use flotilla_client::v1;
@@ -23,6 +23,7 @@ pub(crate) struct WorkflowRow {
 pub(crate) struct WorkflowView {
     #[serde(flatten)]
     row: WorkflowRow,
+    trigger: Option<TriggerView>,
     source: String,
 }
 
@@ -51,6 +52,7 @@ impl From<v1::Workflow> for WorkflowView {
     fn from(mut workflow: v1::Workflow) -> Self {
         Self {
             source: std::mem::take(&mut workflow.source),
+            trigger: workflow.trigger.take().map(TriggerView::from),
             row: workflow.into(),
         }
     }
@@ -86,9 +88,9 @@ mod tests {
             enabled: true,
             is_latest: true,
             created_at_ms: 5,
-            description: String::new(),
+            ..v1::Workflow::default()
         });
-        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"is_latest":true,"created_at_ms":5,"description":null,"source":"kind: Workflow\n"}"#]]
+        expect![[r#"{"name":"order","version":"1.0.0","revision":2,"enabled":true,"is_latest":true,"created_at_ms":5,"description":null,"trigger":null,"source":"kind: Workflow\n"}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
         assert_eq!(view.source(), "kind: Workflow\n");
     }

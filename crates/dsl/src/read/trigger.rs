@@ -1,7 +1,7 @@
 //! The `trigger` block (W41).
 
 use super::{Bounds, Context, Field, Reported, field::or_default};
-use crate::Code;
+use crate::{Code, Reference, ReferenceTarget};
 use flotilla_engine::{
     definition::{Consumption, Trigger},
     ids::{GroupName, Namespace, StreamName, WorkflowName},
@@ -24,18 +24,14 @@ pub(super) fn read<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Trigger, Reported> {
     let mut fields = field.fields(context)?;
-    let stream = fields
-        .require(&["stream"], context)
-        .and_then(|field| field.name(StreamName::new, context));
+    let stream = fields.require(&["stream"], context);
     let namespace = fields.take("namespace", context);
     let group = fields.take("consumer_group", context);
     let mode = fields.take("mode", context);
     let size = fields.take("batch_size", context);
     let timeout = fields.take("batch_timeout_ms", context);
     let known = fields.finish(context);
-    let namespace = namespace
-        .map(|field| field.name(Namespace::new, context))
-        .transpose();
+    let source = stream.and_then(|stream| source(&stream, namespace, context));
     let consumer_group = match group {
         Some(group) => group.name(GroupName::new, context),
         None => default_group(workflow, field, context),
@@ -50,14 +46,34 @@ pub(super) fn read<'doc>(
         field.whole(Bounds::duration(1, Code::E100), context)
     });
     known?;
+    let (stream, namespace) = source?;
     Ok(Trigger {
-        stream: stream?,
-        namespace: namespace?,
+        stream,
+        namespace,
         consumer_group: consumer_group?,
         consumption: consumption?,
         batch_size: batch_size?,
         batch_timeout_ms: batch_timeout_ms?,
     })
+}
+
+/// What it listens to, which only a server can look up.
+fn source<'doc>(
+    stream: &Field<'doc>,
+    namespace: Option<Field<'doc>>,
+    context: &mut Context<'doc>,
+) -> Result<(StreamName, Option<Namespace>), Reported> {
+    let name = stream.name(StreamName::new, context);
+    let namespace = namespace.map(|field| field.name(Namespace::new, context));
+    let (name, namespace) = (name?, namespace.transpose()?);
+    context.references.push(Reference {
+        target: ReferenceTarget::Stream {
+            namespace: namespace.clone(),
+            name: name.clone(),
+        },
+        span: stream.span(),
+    });
+    Ok((name, namespace))
 }
 
 /// `wf-{workflow}`, which a name of nearly full length makes too long.

@@ -346,22 +346,29 @@ fn e503_a_wait_without_a_timeout() {
 #[test]
 fn e507_targets_that_are_not_registered() {
     let text = format!(
-        "{HEAD}plans:\n  p: {{executors: [{{name: e, action: \"@actions/charge\"}}]}}\nstart: {{run: \"@workflow/child:2.0\", transitions: {{success: b, failure: flo.Failed}}}}\nsteps:\n  b: {{run: \"@plan/p\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
+        "{HEAD}trigger: {{stream: orders, namespace: prod}}\nplans:\n  p: {{executors: [{{name: e, action: \"@actions/charge\"}}]}}\nstart: {{run: \"@workflow/child:2.0\", transitions: {{success: b, failure: flo.Failed}}}}\nsteps:\n  b: {{run: \"@plan/p\", transitions: {{success: flo.Completed, failure: flo.Failed}}}}\n"
     );
     let parsed = parse(&text);
     let findings: Vec<_> = parsed.references.iter().map(unregistered).collect();
     expect![[r#"
-        warning[E507]: action "charge" is not registered yet
-         --> w.yaml:5:37
+        warning[E507]: stream "orders" does not exist yet in namespace "prod"
+         --> w.yaml:4:19
           |
-        5 |   p: {executors: [{name: e, action: "@actions/charge"}]}
+        4 | trigger: {stream: orders, namespace: prod}
+          |                   ^^^^^^
+          = hint: the trigger begins with its first record
+
+        warning[E507]: action "charge" is not registered yet
+         --> w.yaml:6:37
+          |
+        6 |   p: {executors: [{name: e, action: "@actions/charge"}]}
           |                                     ^^^^^^^^^^^^^^^^^
           = hint: until it is, the step's outcome is `target_not_found`
 
         warning[E507]: workflow "child" is not created yet in version "2.0"
-         --> w.yaml:6:14
+         --> w.yaml:7:14
           |
-        6 | start: {run: "@workflow/child:2.0", transitions: {success: b, failure: flo.Failed}}
+        7 | start: {run: "@workflow/child:2.0", transitions: {success: b, failure: flo.Failed}}
           |              ^^^^^^^^^^^^^^^^^^^^^
           = hint: until it is, the step's outcome is `target_not_found`
     "#]]

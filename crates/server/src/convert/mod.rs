@@ -12,6 +12,7 @@ pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod stream;
+pub(crate) mod trigger;
 pub(crate) mod workflow;
 
 use bytes::Bytes;

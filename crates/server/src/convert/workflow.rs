@@ -3,7 +3,7 @@
 use flotilla_api::v1;
 use flotilla_engine::view::WorkflowView;
 
-/// A revision of a workflow as a message; `source` is empty in lists.
+/// A revision of a workflow as a message, without its trigger; `source` is empty in lists.
 pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
     let definition = view.definition.definition;
     v1::Workflow {
@@ -15,5 +15,6 @@ pub(crate) fn message(view: WorkflowView, source: String) -> v1::Workflow {
         is_latest: view.is_latest,
         created_at_ms: view.definition.created_at_ms,
         description: definition.description.unwrap_or_default(),
+        trigger: None,
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 ///
 /// The same content under the same name and version is stored once; new content under an old version
 /// is a new revision of it. Without -n it goes to the namespace that the definition names. A warning
-/// refuses nothing: E507 says that an action or a child workflow is not registered yet.
+/// refuses nothing: E507 says that an action, a child workflow or a trigger's stream is not there yet.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  flo workflow create -f order.yaml\n  flo workflow create -f - --make-latest"

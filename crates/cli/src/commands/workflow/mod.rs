@@ -16,6 +16,7 @@ mod show;
 mod signal;
 mod start;
 mod status;
+mod trigger;
 mod validate;
 mod wait;
 
@@ -40,6 +41,7 @@ pub(crate) enum WorkflowCommand {
     Enable(enable::Enable),
     Disable(disable::Disable),
     Schedule(schedule::Schedule),
+    Trigger(trigger::Trigger),
     Invalidate(invalidate::Invalidate),
 }
 
@@ -60,6 +62,7 @@ impl WorkflowCommand {
             Self::Enable(enable) => enable.run(session).await,
             Self::Disable(disable) => disable.run(session).await,
             Self::Schedule(schedule) => schedule.run(session).await,
+            Self::Trigger(trigger) => trigger.run(session).await,
             Self::Invalidate(invalidate) => invalidate.run(session).await,
         }
     }

@@ -23,18 +23,25 @@ pub(super) async fn get(
     let look_up = |reader: &dyn Reader| {
         let wanted = (&workflow, version.as_ref());
         let found = view::workflow(reader, &namespace, wanted)?;
+        let trigger = match &found {
+            Some((latest, _)) if latest.is_latest => view::trigger(reader, &namespace, &workflow)?,
+            Some(_) | None => None,
+        };
         // Which of the two is missing matters to the caller.
         let is_known = found.is_some()
             || view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
-        Ok((found, is_known))
+        Ok((found, trigger, is_known))
     };
     match context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?
     {
-        (Some((view, source)), _) => Ok(convert::workflow::message(view, source)),
-        (None, is_known) => Err(match version {
+        (Some((view, source)), trigger, _) => Ok(v1::Workflow {
+            trigger: trigger.map(|trigger| convert::trigger::message(&namespace, trigger)),
+            ..convert::workflow::message(view, source)
+        }),
+        (None, _, is_known) => Err(match version {
             Some(version) if is_known => Rejection::VersionNotFound { workflow, version },
             Some(_) | None => Rejection::WorkflowNotFound(workflow),
         }

@@ -83,7 +83,7 @@ pub(super) async fn findings(
 /// Whether a definition's child is the workflow that is being made.
 fn names_itself(definition: &Definition, reference: &Reference) -> bool {
     match &reference.target {
-        ReferenceTarget::Action(_) => false,
+        ReferenceTarget::Action(_) | ReferenceTarget::Stream { .. } => false,
         ReferenceTarget::Workflow { name, version } => {
             let is_version = version
                 .as_ref()
@@ -108,6 +108,10 @@ fn missing(
                 let wanted = (name, version.as_ref());
                 view::resolve_definition(reader, namespace, wanted)?.is_some()
             }
+            ReferenceTarget::Stream {
+                namespace: other,
+                name,
+            } => view::stream(reader, other.as_ref().unwrap_or(namespace), name)?.is_some(),
         };
         if !is_there {
             findings.push(unregistered(reference));

@@ -1,0 +1,35 @@
+//! `flo workflow trigger`.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::views::TriggerView;
+use clap::Args;
+use flotilla_client::v1::GetWorkflowRequest;
+
+/// Show a workflow's trigger: whether it fires, and how far it has read its stream
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  flo workflow trigger order-processor")]
+pub(crate) struct Trigger {
+    /// The workflow's name
+    name: String,
+}
+
+impl Trigger {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let request = GetWorkflowRequest {
+            name: self.name.clone(),
+            ..GetWorkflowRequest::default()
+        };
+        let workflow = session.client()?.get_workflow(request).await?;
+        let trigger = workflow.trigger.ok_or_else(|| {
+            let message = format!(
+                "expected workflow {:?} to have a trigger, but it has none",
+                self.name
+            );
+            Failure::not_found("trigger_not_found", message)
+        })?;
+        session
+            .output
+            .value(&TriggerView::from(trigger), TriggerView::text)
+    }
+}

@@ -1,0 +1,127 @@
+//! A workflow's trigger.
+
+use super::name;
+use crate::time;
+use flotilla_client::v1;
+use serde::Serialize;
+
+/// A trigger, and how far it has read.
+#[derive(Debug, Serialize)]
+pub(crate) struct TriggerView {
+    stream: String,
+    namespace: String,
+    consumer_group: String,
+    mode: String,
+    batch_size: u32,
+    batch_timeout_ms: u64,
+    state: String,
+    lag: u64,
+    runs_count: u64,
+    records_count: u64,
+    refused_count: u64,
+    lost_count: u64,
+    last_fired_at_ms: Option<u64>,
+}
+
+impl From<v1::Trigger> for TriggerView {
+    fn from(trigger: v1::Trigger) -> Self {
+        Self {
+            mode: name(trigger.mode()),
+            state: name(trigger.state()),
+            stream: trigger.stream,
+            namespace: trigger.namespace,
+            consumer_group: trigger.consumer_group,
+            batch_size: trigger.batch_size,
+            batch_timeout_ms: trigger.batch_timeout_ms,
+            lag: trigger.lag,
+            runs_count: trigger.runs_count,
+            records_count: trigger.records_count,
+            refused_count: trigger.refused_count,
+            lost_count: trigger.lost_count,
+            last_fired_at_ms: trigger.last_fired_at_ms,
+        }
+    }
+}
+
+impl TriggerView {
+    /// The trigger for people: a line for each thing to know.
+    pub(crate) fn text(&self) -> String {
+        let last = self
+            .last_fired_at_ms
+            .map_or_else(|| "-".to_owned(), time::show);
+        let group = format!("{} ({})", self.consumer_group, self.mode);
+        let stream = format!("{} in {}", self.stream, self.namespace);
+        let runs = format!("{} of {} records", self.runs_count, self.records_count);
+        let lines = [
+            ("stream", stream),
+            ("group", group),
+            ("batch", self.batch()),
+            ("state", self.state.clone()),
+            ("behind", records(self.lag)),
+            ("runs", runs),
+            ("refused", records(self.refused_count)),
+            ("lost", records(self.lost_count)),
+            ("last fired", last),
+        ];
+        lines
+            .map(|(heading, text)| format!("{heading:<12}{text}"))
+            .join("\n")
+    }
+
+    fn batch(&self) -> String {
+        match self.batch_size {
+            1 => "a run for each record".to_owned(),
+            size => format!("up to {size} records within {} ms", self.batch_timeout_ms),
+        }
+    }
+}
+
+fn records(count: u64) -> String {
+    match count {
+        1 => "1 record".to_owned(),
+        count => format!("{count} records"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    fn trigger() -> v1::Trigger {
+        v1::Trigger {
+            stream: "orders".to_owned(),
+            namespace: "prod".to_owned(),
+            consumer_group: "wf-orders".to_owned(),
+            mode: v1::GroupMode::KeyShared.into(),
+            batch_size: 50,
+            batch_timeout_ms: 5_000,
+            state: v1::TriggerState::NoStream.into(),
+            lag: 1,
+            runs_count: 2,
+            records_count: 80,
+            ..v1::Trigger::default()
+        }
+    }
+
+    #[test]
+    fn a_trigger_has_the_published_fields() {
+        expect![[r#"{"stream":"orders","namespace":"prod","consumer_group":"wf-orders","mode":"key_shared","batch_size":50,"batch_timeout_ms":5000,"state":"no_stream","lag":1,"runs_count":2,"records_count":80,"refused_count":0,"lost_count":0,"last_fired_at_ms":null}"#]]
+            .assert_eq(&serde_json::to_string(&TriggerView::from(trigger())).expect("printable"));
+    }
+
+    #[test]
+    fn a_person_reads_what_it_listens_to_and_how_far_it_is() {
+        expect![[r#"
+            stream      orders in prod
+            group       wf-orders (key_shared)
+            batch       up to 50 records within 5000 ms
+            state       no_stream
+            behind      1 record
+            runs        2 of 80 records
+            refused     0 records
+            lost        0 records
+            last fired  -"#]]
+        .assert_eq(&TriggerView::from(trigger()).text());
+    }
+}

@@ -1,0 +1,35 @@
+//! Triggers.
+
+use super::group;
+use flotilla_api::v1;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::view::{TriggerState, TriggerView};
+
+/// A trigger as a message; `namespace` is its workflow's.
+pub(crate) fn message(namespace: &Namespace, view: TriggerView) -> v1::Trigger {
+    let trigger = view.trigger;
+    v1::Trigger {
+        stream: trigger.stream.to_string(),
+        namespace: trigger.namespace.as_ref().unwrap_or(namespace).to_string(),
+        consumer_group: trigger.consumer_group.to_string(),
+        mode: group::mode(trigger.consumption).into(),
+        batch_size: trigger.batch_size,
+        batch_timeout_ms: trigger.batch_timeout_ms,
+        state: state(view.state).into(),
+        lag: view.lag,
+        runs_count: view.runs_count,
+        records_count: view.records_count,
+        refused_count: view.refused_count,
+        lost_count: view.lost_count,
+        last_fired_at_ms: view.last_fired_ms,
+    }
+}
+
+fn state(state: TriggerState) -> v1::TriggerState {
+    match state {
+        TriggerState::Active => v1::TriggerState::Active,
+        TriggerState::NoStream => v1::TriggerState::NoStream,
+        TriggerState::Disabled => v1::TriggerState::Disabled,
+        TriggerState::Quarantined => v1::TriggerState::Quarantined,
+    }
+}
