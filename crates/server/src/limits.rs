@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    REQUEST_RETRY_MS, SLOTS_MAX,
+    READ_BYTES_MAX, REQUEST_RETRY_MS, SLOTS_MAX,
 };
 use std::time::Duration;
 
@@ -101,6 +101,10 @@ pub(crate) const TIMERS_BATCH_MAX: usize = 256;
 pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;
 /// How long a schedule is left alone that this node's calendar does not know.
 pub(crate) const SCHEDULE_UNKNOWN_DELAY: Duration = Duration::from_secs(60);
+/// Triggers that are fired at once. With [`TRIGGER_FIRINGS_MAX`] it bounds the memory for their records.
+pub(crate) const TRIGGERS_UNDER_WAY_MAX: usize = 8;
+/// Partitions of a stream that a trigger fires at once, each with what one firing may take.
+pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
 /// How often what has expired is removed, where nobody notices how long it stays.
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(REQUEST_RETRY_MS / 4);
 /// Open checks of inputs that are read from the state at once.
@@ -125,6 +129,10 @@ pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < MESSAGE_BYTES_MAX);
+// The records of all firings that are under way.
+const _: () = assert!(
+    TRIGGERS_UNDER_WAY_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
+);
 const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
 // One task, however large, passes through each of them.
 const _: () = assert!(TASK_BYTES_MAX < AWAIT_BYTES_MAX);

@@ -41,9 +41,20 @@ pub(crate) fn json(
     field: &'static str,
     default: &'static str,
 ) -> Result<Json, Refusal> {
-    if bytes.is_empty() {
-        return Ok(Json::from_checked(default.to_owned()));
-    }
+    let text = if bytes.is_empty() {
+        default
+    } else {
+        json_text(bytes, field)?
+    };
+    Ok(Json::from_checked(text.to_owned()))
+}
+
+/// Whether bytes are such a payload; none are not.
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    json_text(bytes, "payload").is_ok()
+}
+
+fn json_text<'b>(bytes: &'b [u8], field: &'static str) -> Result<&'b str, Refusal> {
     if bytes.len() > PAYLOAD_BYTES_MAX {
         let message = format!(
             "expected {field} to have at most {PAYLOAD_BYTES_MAX} bytes, but it has {}",
@@ -68,7 +79,7 @@ pub(crate) fn json(
         );
         return Err(Refusal::invalid(field, message));
     }
-    Ok(Json::from_checked(text.to_owned()))
+    Ok(text)
 }
 
 /// How deep a valid JSON text nests. The check above is not recursive and knows no bound.

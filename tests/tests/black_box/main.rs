@@ -1,6 +1,7 @@
 //! Flotilla from outside: real processes of `flo`, the command line, the public protocol.
 
 mod bad_input;
+mod calls;
 mod crash;
 mod dead_letters;
 mod examples;
@@ -15,4 +16,6 @@ mod queries;
 mod schedules;
 mod snapshot;
 mod streams;
+mod tally;
+mod triggers;
 mod wire;

@@ -16,6 +16,7 @@ mod signals;
 mod sweep;
 mod term;
 mod timers;
+mod triggers;
 
 pub(crate) use pump::start;
 

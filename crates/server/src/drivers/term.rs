@@ -1,7 +1,7 @@
 //! A leader's term: its first word, and the drivers that run while it lasts.
 
 use super::backoff::Backoff;
-use super::{Driver, checks, dispatch, health, retention, schedules, sweep, timers};
+use super::{Driver, checks, dispatch, health, retention, schedules, sweep, timers, triggers};
 use crate::errors::Refusal;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{BeginTerm, Body, Command};
@@ -86,6 +86,7 @@ async fn drive(driver: &Driver) {
         health::drive(driver),
         sweep::drive(driver),
         schedules::drive(driver),
+        triggers::drive(driver),
         retention::drive(driver),
     );
 }

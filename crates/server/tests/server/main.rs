@@ -19,6 +19,7 @@ mod schedules;
 mod schemas;
 mod serving;
 mod streams;
+mod triggers;
 mod watching;
 mod workers;
 mod workflows;

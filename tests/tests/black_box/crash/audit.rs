@@ -1,6 +1,7 @@
 //! What each run must be like in the end.
 
 use super::orders::{self, Placed};
+use crate::calls;
 use crate::history::{self, Event};
 use flotilla_client::{Client, v1};
 use serde_json::Value;
@@ -12,7 +13,7 @@ const STEPS: [&str; 4] = ["start", "pack", "await_payment", "ship"];
 pub(crate) async fn expect_sound(client: &Client, placed: &Placed) {
     let mut retried = 0;
     for (&order, run_id) in placed {
-        let run = get(client, run_id).await;
+        let run = calls::run(client, run_id).await;
         assert_eq!(run.status(), v1::RunStatus::Completed, "{run:?}");
         let output: Value = serde_json::from_slice(run.output()).expect("an output is JSON");
         assert_eq!(output, orders::output(order), "{run:?}");
@@ -47,14 +48,6 @@ fn retries(order: u64, run_id: &str, events: &[Event]) -> usize {
         retries
     };
     of("start") + of("ship")
-}
-
-async fn get(client: &Client, run_id: &str) -> v1::Run {
-    let request = v1::GetRunRequest {
-        run_id: run_id.to_owned(),
-        ..v1::GetRunRequest::default()
-    };
-    client.get_run(request).await.expect("an acknowledged run")
 }
 
 async fn events(client: &Client, run_id: &str) -> Vec<Event> {

@@ -8,16 +8,15 @@
 mod audit;
 mod faults;
 mod orders;
-mod tally;
 mod workforce;
 
 use crate::files::fixture;
+use crate::tally::Tally;
 use crate::wire;
 use faults::{Fault, Kill};
 use flotilla_tests::Cluster;
 use orders::Orders;
 use std::sync::Arc;
-use tally::Tally;
 use workforce::Workforce;
 
 const ORDERS: u64 = 300;

@@ -1,8 +1,9 @@
 //! The clients: they place orders, pay for them and count what became of them.
 
-use super::tally::Tally;
+use crate::calls::{self, insist, runs};
+use crate::tally::Tally;
+use flotilla_client::Client;
 use flotilla_client::v1;
-use flotilla_client::{Client, ClientError, ClientOptions, ErrorKind};
 use flotilla_tests::PATIENCE;
 use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
@@ -12,7 +13,6 @@ use std::time::Duration;
 
 /// Clients at a time.
 const CLIENTS: usize = 8;
-const PAGE: u32 = 100;
 /// Between two looks at the runs.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -32,14 +32,8 @@ impl Orders {
 
     /// A new client that knows all nodes and calls the order's own one first.
     pub(crate) fn client(&self, order: u64) -> Client {
-        let mut endpoints = self.endpoints.clone();
-        let turn = order % 3;
-        endpoints.rotate_left(usize::try_from(turn).expect("less than 3"));
-        let options = ClientOptions {
-            endpoints,
-            ..ClientOptions::default()
-        };
-        Client::connect(options).expect("the addresses are well-formed")
+        let turn = usize::try_from(order % 3).expect("less than 3");
+        calls::client(&self.endpoints, turn)
     }
 
     /// Places and pays for so many orders, whatever happens to the nodes.
@@ -154,44 +148,5 @@ fn start(order: u64) -> v1::StartRunRequest {
         input: json!({"order": order}).to_string().into(),
         idempotency_key: format!("order-{order}"),
         ..v1::StartRunRequest::default()
-    }
-}
-
-/// Calls until an answer stands. Each call has its own time to wait for a cluster that is away.
-async fn insist<T, F>(call: impl Fn() -> F) -> T
-where
-    F: Future<Output = Result<T, ClientError>>,
-{
-    loop {
-        let error = match call().await {
-            Ok(answer) => return answer,
-            Err(error) => error,
-        };
-        match error.kind() {
-            ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => {}
-            ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => {
-                panic!("expected an answer or a reason to try again, but {error:?}")
-            }
-        }
-    }
-}
-
-/// All runs of a workflow, page by page.
-async fn runs(client: &Client, workflow: &str) -> Vec<v1::RunRow> {
-    let mut rows = Vec::new();
-    let mut page_token = String::new();
-    loop {
-        let request = v1::ListRunsRequest {
-            workflow: workflow.to_owned(),
-            limit: PAGE,
-            page_token,
-            ..v1::ListRunsRequest::default()
-        };
-        let page = client.list_runs(request).await.expect("a page of runs");
-        rows.extend(page.items);
-        if page.next_page.is_empty() {
-            return rows;
-        }
-        page_token = page.next_page;
     }
 }

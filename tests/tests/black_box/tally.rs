@@ -1,9 +1,9 @@
-//! How far the clients are.
+//! How far clients are.
 
 use flotilla_tests::PATIENCE;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Counts orders, for those who wait for a number of them.
+/// Counts what clients have done, for those who wait for a number of it.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     count: Mutex<u64>,
@@ -30,7 +30,7 @@ impl Tally {
         let (found, timeout) = waited.expect("nobody panics while counting");
         assert!(
             !timeout.timed_out(),
-            "expected {count} orders to be placed, but after {PATIENCE:?} there are {found}"
+            "expected {count} calls to be answered, but after {PATIENCE:?} there are {found}"
         );
     }
 
