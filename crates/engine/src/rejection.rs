@@ -468,6 +468,10 @@ impl Rejection {
             Self::GroupTaken(_) => "name another one with `consumer_group:` in the trigger",
             Self::GroupOfTrigger(_) => "use another group, or remove the workflow's trigger",
             Self::StreamExists(_) => "`flo stream info NAME` shows its settings",
+            Self::NamespaceNotEmpty { .. } => {
+                "delete its keys, streams and actions, and stop its workers; action runs and dead \
+                 letters go in time, workflows stay"
+            }
             Self::KeyVersionMismatch { .. } => "read the key again with `flo kv get KEY`",
             Self::RunIdTaken(_)
             | Self::RunIdReserved(_)
@@ -487,7 +491,6 @@ impl Rejection {
             | Self::TooLarge { .. }
             | Self::KeyExists { .. }
             | Self::TooMany { .. }
-            | Self::NamespaceNotEmpty { .. }
             | Self::NamespaceIsDefault
             | Self::PartitionNotFound { .. }
             | Self::RecordsMissing

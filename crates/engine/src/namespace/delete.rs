@@ -10,10 +10,12 @@ use crate::tables::{
     Table, Workers, Workflows,
 };
 use crate::turn::{Outcome, Turn};
+use crate::worker;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Deletes the namespace that the command is sent to, which must be empty. Deleting one that is not
+/// Deletes the namespace that the command is sent to, which must be empty but for workers that have
+/// long been silent. Deleting one that is not
 /// there is no error; the reply says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteNamespace {}
@@ -24,6 +26,7 @@ impl DeleteNamespace {
             return Err(Rejection::NamespaceIsDefault.into());
         }
         let is_found = turn.get::<Namespaces>(namespace)?.is_some();
+        worker::remove_silent(turn, namespace)?;
         let left = left(turn, namespace)?;
         if !left.is_empty() {
             let namespace = namespace.clone();

@@ -13,3 +13,4 @@ pub use register::RegisterWorker;
 
 pub(crate) use activity::{count, count_records, hold, is_draining, is_taking_tasks, let_go};
 pub(crate) use health::fall_silent;
+pub(crate) use register::remove_silent;

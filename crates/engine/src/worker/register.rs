@@ -123,6 +123,18 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
     }
 }
 
+/// Removes the workers of a namespace that have fallen silent and hold no lease: they are listed for
+/// people only, and keep no namespace (A41).
+pub(crate) fn remove_silent(
+    turn: &mut Turn<'_, '_>,
+    namespace: &Namespace,
+) -> Result<(), StoreError> {
+    for ((_, _, worker_id), _) in turn.list::<SilentWorkers>(namespace, usize::MAX)? {
+        remove(turn, &(namespace.clone(), worker_id))?;
+    }
+    Ok(())
+}
+
 /// Removes every trace of a worker; hands out the tasks that it held.
 pub(super) fn remove(
     turn: &mut Turn<'_, '_>,
