@@ -9,24 +9,25 @@ use std::time::Instant;
 /// ends and is to give up then, since nothing can interrupt it. What it answers later is not seen,
 /// because the call has timed out.
 ///
-/// Keys and values are at most 64 KiB: the sandbox refuses longer ones without asking (A40).
+/// Keys and values are at most 64 KiB: the sandbox refuses longer ones without asking (A40). The store
+/// may have narrower rules.
 pub trait Host: Send {
     /// The value of a key, or nothing.
     ///
     /// # Errors
-    /// [`KvError`] when the store cannot answer; the guest sees −5.
+    /// [`KvError`] when the store refuses or cannot answer; the guest sees −5.
     fn kv_get(&mut self, key: &[u8], deadline: Instant) -> Result<Option<Vec<u8>>, KvError>;
 
     /// Sets a key's value.
     ///
     /// # Errors
-    /// [`KvError`] when the store cannot answer or refuses; the guest sees −5.
+    /// [`KvError`] when the store refuses or cannot answer; the guest sees −5. The value may be set then.
     fn kv_set(&mut self, key: &[u8], value: &[u8], deadline: Instant) -> Result<(), KvError>;
 
     /// Deletes a key, and says whether it was there.
     ///
     /// # Errors
-    /// [`KvError`] when the store cannot answer; the guest sees −5.
+    /// [`KvError`] when the store refuses or cannot answer; the guest sees −5. The key may be gone then.
     fn kv_delete(&mut self, key: &[u8], deadline: Instant) -> Result<bool, KvError>;
 }
 
@@ -34,7 +35,7 @@ pub trait Host: Send {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the key-value store to answer, but {reason}")]
 pub struct KvError {
-    /// The cause, for the node's log: the guest sees a code only.
+    /// The cause, for the call's log: the guest sees a code only.
     pub reason: String,
 }
 

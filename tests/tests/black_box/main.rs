@@ -10,6 +10,7 @@ mod first_minutes;
 mod formats;
 mod history;
 mod keys;
+mod module_keys;
 mod notes;
 mod plans;
 mod queries;

@@ -1,5 +1,6 @@
 //! One task of an embedded worker, from its arrival to the answer to its report.
 
+use super::decided::decided;
 use super::lease::Lease;
 use super::slots::Place;
 use super::verdict;
@@ -10,10 +11,7 @@ use flotilla_engine::ids::Namespace;
 use flotilla_engine::{Body, Command, Reply, TaskToken, TouchTask};
 use std::time::Duration;
 use tokio::task::JoinError;
-use tokio::time::{Instant, sleep};
-
-/// How long to wait before a report that was not decided is sent again.
-const REPORT_AGAIN_DELAY: Duration = Duration::from_millis(200);
+use tokio::time::Instant;
 
 /// One task of an embedded worker.
 pub(super) struct Job {
@@ -43,21 +41,15 @@ impl Job {
     }
 
     async fn work(&self, task: v1::TaskAssignment, place: Place) {
-        let called = self.shared.runner.run(&self.namespace, task, place).await;
+        let of_task = (&self.namespace, self.token);
+        let called = self.shared.runner.run(of_task, task, place).await;
         self.report(verdict::of_call(self.token, called)).await;
     }
 
     /// Reports until the cluster has answered: the token makes that safe (design rule 9).
     async fn report(&self, body: Body) {
-        loop {
-            match self.submit(body.clone()).await {
-                Ok(_) => return,
-                Err(refusal) if refusal.may_succeed_later() => sleep(REPORT_AGAIN_DELAY).await,
-                Err(refusal) => {
-                    tracing::info!(%refusal, "a report of an embedded worker came too late");
-                    return;
-                }
-            }
+        if let Err(refusal) = decided(|| self.submit(body.clone())).await {
+            tracing::info!(%refusal, "a report of an embedded worker came too late");
         }
     }
 

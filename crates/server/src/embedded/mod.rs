@@ -5,6 +5,7 @@
 //! leases are freed at once when its node dies. The workers of a node share its slots.
 
 mod crew;
+mod decided;
 mod job;
 mod lease;
 mod link;
@@ -12,6 +13,7 @@ mod program;
 mod registration;
 mod runner;
 mod slots;
+mod store;
 mod verdict;
 mod worker;
 

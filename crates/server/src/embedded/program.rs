@@ -6,9 +6,7 @@ use flotilla_api::v1;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::tables::{ActionKind, Actions, WasmLimits, read};
 use flotilla_engine::view;
-use flotilla_wasm::{
-    Broken, Invocation, Limits, Logs, ModuleDigest, NoStore, Report, Sandbox, Task,
-};
+use flotilla_wasm::{Broken, Host, Invocation, Limits, Logs, ModuleDigest, Report, Sandbox, Task};
 use std::cell::Cell;
 
 /// What runs the tasks of a WASM action.
@@ -54,61 +52,68 @@ impl Program {
     }
 }
 
-/// Calls a program once for a task. `load` is asked for its module when that is not compiled yet; when the
-/// action was registered anew meanwhile, the newer program is called.
-///
-/// # Errors
-/// What `load` refuses: then nobody knows whether the module is there.
-pub(super) fn call(
-    sandbox: &Sandbox,
-    program: Option<Program>,
-    task: &v1::TaskAssignment,
-    load: impl Fn() -> Result<Option<Stored>, Refusal>,
-) -> Result<Report, Refusal> {
-    let Some(program) = program else {
-        return Ok(missing());
-    };
-    let (newer, refused) = (Cell::new(None), Cell::new(None));
-    let module = || match load() {
-        Ok(Some((stored, module))) if stored.digest == program.digest => Some(module),
-        Ok(stored) => {
-            newer.set(stored);
-            None
-        }
-        Err(refusal) => {
-            refused.set(Some(refusal));
-            None
-        }
-    };
-    let report = invoke(sandbox, program, task, &module);
-    if let Some(refusal) = refused.take() {
-        return Err(refusal);
-    }
-    let Some((program, module)) = newer.take() else {
-        return Ok(report);
-    };
-    let module = Cell::new(Some(module));
-    Ok(invoke(sandbox, program, task, &|| module.take()))
+/// One task, ready to be run.
+pub(super) struct Call<'a> {
+    /// Where.
+    pub(super) sandbox: &'a Sandbox,
+    /// For what.
+    pub(super) task: &'a v1::TaskAssignment,
+    /// What the program may reach.
+    pub(super) host: &'a dyn Fn() -> Box<dyn Host>,
 }
 
-fn invoke(
-    sandbox: &Sandbox,
-    program: Program,
-    task: &v1::TaskAssignment,
-    module: &dyn Fn() -> Option<Vec<u8>>,
-) -> Report {
-    sandbox.invoke(Invocation {
-        digest: ModuleDigest(program.digest),
-        module,
-        input: &task.input,
-        limits: program.limits,
-        task: Task {
-            run_id: task.run_id.as_ref().unwrap_or(&task.action_run_id),
-            action: &task.action,
-            attempt: task.attempt,
-        },
-        host: Box::new(NoStore),
-    })
+impl Call<'_> {
+    /// Runs a program once. `load` is asked for its module when that is not compiled yet; when the action
+    /// was registered anew meanwhile, the newer program is run.
+    ///
+    /// # Errors
+    /// What `load` refuses: then nobody knows whether the module is there.
+    pub(super) fn run(
+        &self,
+        program: Option<Program>,
+        load: impl Fn() -> Result<Option<Stored>, Refusal>,
+    ) -> Result<Report, Refusal> {
+        let Some(program) = program else {
+            return Ok(missing());
+        };
+        let (newer, refused) = (Cell::new(None), Cell::new(None));
+        let module = || match load() {
+            Ok(Some((stored, module))) if stored.digest == program.digest => Some(module),
+            Ok(stored) => {
+                newer.set(stored);
+                None
+            }
+            Err(refusal) => {
+                refused.set(Some(refusal));
+                None
+            }
+        };
+        let report = self.invoke(program, &module);
+        if let Some(refusal) = refused.take() {
+            return Err(refusal);
+        }
+        let Some((program, module)) = newer.take() else {
+            return Ok(report);
+        };
+        let module = Cell::new(Some(module));
+        Ok(self.invoke(program, &|| module.take()))
+    }
+
+    fn invoke(&self, program: Program, module: &dyn Fn() -> Option<Vec<u8>>) -> Report {
+        let task = self.task;
+        self.sandbox.invoke(Invocation {
+            digest: ModuleDigest(program.digest),
+            module,
+            input: &task.input,
+            limits: program.limits,
+            task: Task {
+                run_id: task.run_id.as_ref().unwrap_or(&task.action_run_id),
+                action: &task.action,
+                attempt: task.attempt,
+            },
+            host: (self.host)(),
+        })
+    }
 }
 
 /// What the sandbox reports of an action without a module (A7).
@@ -122,7 +127,7 @@ fn missing() -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_wasm::InvocationError;
+    use flotilla_wasm::{InvocationError, NoStore};
 
     /// A module that answers every input with a digit, under the digit as its digest.
     fn stored(digit: u8) -> Stored {
@@ -153,7 +158,12 @@ mod tests {
             input: b"{}".as_slice().into(),
             ..v1::TaskAssignment::default()
         };
-        let report = call(&sandbox, program, &task, load)?;
+        let call = Call {
+            sandbox: &sandbox,
+            task: &task,
+            host: &|| Box::new(NoStore),
+        };
+        let report = call.run(program, load)?;
         Ok(report.result.map(|answer| answer.output))
     }
 

@@ -1,22 +1,24 @@
 //! Running one WASM task.
 
-use super::program::{Program, call};
+use super::decided::decided;
+use super::program::{Call, Program};
 use super::slots::Place;
+use super::store::Store;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::workers::ActionKey;
 use flotilla_api::v1;
+use flotilla_engine::TaskToken;
 use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_wasm::{Report, Sandbox, SandboxError};
+use flotilla_wasm::{Host, Report, Sandbox, SandboxError};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// How long the node may take to learn what the cluster knows of an action.
 const READ_DEADLINE: Duration = Duration::from_secs(10);
-/// How long to wait before it asks again.
-const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
 
 /// The sandbox of this node.
 pub(super) struct Runner {
@@ -32,13 +34,14 @@ impl Runner {
         })
     }
 
-    /// Runs a task to its end, once a slot is free.
+    /// Runs a task to its end, once a slot is free. When it is dropped before, a call that runs goes on,
+    /// but reaches nothing any more.
     ///
     /// # Errors
     /// [`Refusal`] when the node could not ask the cluster what to run.
     pub(super) async fn run(
         &self,
-        namespace: &Namespace,
+        (namespace, token): (&Namespace, TaskToken),
         task: v1::TaskAssignment,
         place: Place,
     ) -> Result<Report, Refusal> {
@@ -47,6 +50,8 @@ impl Runner {
         let program = self.program(&key).await?;
         let slot = place.slot().await;
         let (context, sandbox) = (self.context.clone(), self.sandbox.clone());
+        let given_up = CancellationToken::new();
+        let _given_up_when_dropped = given_up.clone().drop_guard();
         let call = move || {
             // The slot is taken for as long as the call runs, even when nobody waits for it.
             let _slot = slot;
@@ -54,7 +59,16 @@ impl Runner {
                 let gateway = &context.gateway;
                 gateway.read_here(|reader| Program::load(reader, &key))
             };
-            call(&sandbox, program, &task, load)
+            let host = || -> Box<dyn Host> {
+                let of_task = (key.0.clone(), token);
+                Box::new(Store::new(context.clone(), of_task, given_up.clone()))
+            };
+            let call = Call {
+                sandbox: &sandbox,
+                task: &task,
+                host: &host,
+            };
+            call.run(program, load)
         };
         tokio::task::spawn_blocking(call)
             .await
@@ -66,18 +80,14 @@ impl Runner {
     ///
     /// Without a leader it waits for one: nothing was run yet, so no attempt is to be lost.
     async fn program(&self, key: &ActionKey) -> Result<Option<Program>, Refusal> {
-        loop {
+        decided(|| {
             let deadline = Instant::now() + READ_DEADLINE;
-            let found = self
-                .context
+            self.context
                 .gateway
                 .read(Freshness::Linearizable, deadline, |reader| {
                     Program::find(reader, key)
-                });
-            match found.await {
-                Err(refusal) if refusal.may_succeed_later() => sleep(READ_AGAIN_DELAY).await,
-                found => return found,
-            }
-        }
+                })
+        })
+        .await
     }
 }

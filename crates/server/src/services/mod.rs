@@ -12,7 +12,7 @@ mod workflow;
 
 pub(crate) use action::{Actions, report};
 pub(crate) use cluster::Clusters;
-pub(crate) use kv::Keys;
+pub(crate) use kv::{Keys, find as find_key};
 pub(crate) use namespace::Namespaces;
 pub(crate) use plan::Plans;
 pub(crate) use stream::Streams;
@@ -37,7 +37,7 @@ where
 }
 
 /// The engine answered a command with the reply of another one.
-fn unexpected(reply: &Reply) -> Refusal {
+pub(crate) fn unexpected(reply: &Reply) -> Refusal {
     Refusal::internal(format!(
         "expected the reply to the command, but it is {reply:?}"
     ))

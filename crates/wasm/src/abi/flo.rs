@@ -1,4 +1,9 @@
 //! The tables of ABI 1, Flo's own (A7).
+//!
+//! The store's functions answer 0 or a length, else −1 for a key that is not there, −3 for a buffer that
+//! the value does not fit into, −5 when the store refuses or does not answer, and −6 for a pointer that is
+//! none. After −5 a write may have been carried out. Keys are those of the action's namespace: text of 1
+//! to 256 bytes without control characters; values have at most 64 KiB and stay until they are deleted.
 
 use super::{Export, Import, import, optional, required, signature};
 use wasmparser::ValType::{I32, I64};

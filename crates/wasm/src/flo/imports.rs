@@ -5,7 +5,7 @@ use crate::abi::flo::{KV_DELETE, KV_GET, KV_SET, LOG, MODULE, SET_OUTCOME};
 use crate::guest::{self, Guest};
 use crate::host::KvError;
 use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::log::LogLevel;
+use crate::log::{LogLevel, Logs};
 use crate::outcome::OutcomeName;
 use crate::span::Span;
 use wasmtime::Linker;
@@ -89,11 +89,9 @@ fn kv_get(call: &mut Caller<'_>, key: Span, buffer: Span) -> Result<i32, CallRef
     // The buffer is looked at first, so that a bad one costs no read of the store.
     buffer.read(memory).ok_or(CallRefused::BadPointer)?;
     let key = within(memory, key, KEY_BYTES_MAX)?;
-    let value = guest
-        .state
-        .host
-        .kv_get(key, guest.deadline.at())
-        .map_err(refused_by_store)?
+    let found = guest.state.host.kv_get(key, guest.deadline.at());
+    let value = found
+        .map_err(|error| refused_by_store(&error, &mut guest.logs))?
         .ok_or(CallRefused::NotFound)?;
     let buffer = buffer.write(memory).ok_or(CallRefused::BadPointer)?;
     buffer
@@ -109,7 +107,7 @@ fn kv_set(call: &mut Caller<'_>, key: Span, value: Span) -> Result<i32, CallRefu
     let value = within(memory, value, VALUE_BYTES_MAX)?;
     let deadline = guest.deadline.at();
     let set = guest.state.host.kv_set(key, value, deadline);
-    set.map_err(refused_by_store)?;
+    set.map_err(|error| refused_by_store(&error, &mut guest.logs))?;
     Ok(0)
 }
 
@@ -118,7 +116,7 @@ fn kv_delete(call: &mut Caller<'_>, key: Span) -> Result<i32, CallRefused> {
     let key = within(memory, key, KEY_BYTES_MAX)?;
     let deadline = guest.deadline.at();
     let deleted = guest.state.host.kv_delete(key, deadline);
-    if deleted.map_err(refused_by_store)? {
+    if deleted.map_err(|error| refused_by_store(&error, &mut guest.logs))? {
         Ok(0)
     } else {
         Err(CallRefused::NotFound)
@@ -143,8 +141,9 @@ fn within(memory: &[u8], span: Span, bytes_max: usize) -> Result<&[u8], CallRefu
     Ok(bytes)
 }
 
-fn refused_by_store(error: KvError) -> CallRefused {
-    tracing::debug!(%error, "a WASM action's call of the key-value store failed");
+/// The guest gets a code; the cause is a line of its log, for whoever wrote it.
+fn refused_by_store(error: &KvError, logs: &mut Logs) -> CallRefused {
+    logs.push(LogLevel::Warn, error.to_string().as_bytes());
     CallRefused::Store
 }
 

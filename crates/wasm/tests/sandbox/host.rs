@@ -171,6 +171,18 @@ fn each_refusal_of_the_store_has_its_code() {
 }
 
 #[test]
+fn a_call_that_the_store_refuses_leaves_its_cause_in_the_log() {
+    let set = "(call $kv_set (i32.const 24) (i32.const 6) (i32.const 16) (i32.const 3))";
+    let store = Box::new(Memory::default());
+    let report = invoke_with(&answering(DATA, set), b"{}", Limits::default(), store);
+    let line = LogLine {
+        level: LogLevel::Warn,
+        text: "expected the key-value store to answer, but it is broken".to_owned(),
+    };
+    assert_eq!(report.logs.lines(), [line]);
+}
+
+#[test]
 fn keys_and_values_are_taken_up_to_64_kib_and_longer_ones_never_reach_the_store() {
     let get = |key: usize| {
         format!("(call $kv_get (i32.const 0) (i32.const {key}) (i32.const 0) (i32.const 0))")

@@ -3,6 +3,8 @@
 mod read;
 mod write;
 
+pub(crate) use read::find;
+
 use super::{answer, unexpected};
 use crate::context::Context;
 use flotilla_api::v1;

@@ -6,9 +6,10 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::KvKey;
+use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::limits::NAME_BYTES_MAX;
 use flotilla_engine::store::Reader;
+use flotilla_engine::tables::KeyRecord;
 use flotilla_engine::view;
 use tokio::time::Instant;
 
@@ -20,11 +21,7 @@ pub(super) async fn get(
 ) -> Result<v1::GetKeyResponse, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
     let key = request::name(KvKey::new(asked.key))?;
-    context.gateway.catch_up(deadline).await?;
-    // What has expired by the time of the last entry that this read must see is gone.
-    let now_ms = context.gateway.replica().now_ms();
-    let look_up = |reader: &dyn Reader| view::key(reader, (&namespace, &key), now_ms);
-    let found = context.gateway.read_here(look_up)?;
+    let found = find(context, (&namespace, &key), deadline).await?;
     let record = found.ok_or_else(|| {
         let message = format!("expected a key \"{key}\", but there is none");
         Refusal::not_found("key_not_found", message).with_hint("`flo kv scan PREFIX` lists them")
@@ -32,6 +29,20 @@ pub(super) async fn get(
     Ok(v1::GetKeyResponse {
         item: Some(convert::kv::message(key, record)),
     })
+}
+
+/// A key's record, linearizable; `None` when there is none or it has expired.
+pub(crate) async fn find(
+    context: &Context,
+    (namespace, key): (&Namespace, &KvKey),
+    deadline: Instant,
+) -> Result<Option<KeyRecord>, Refusal> {
+    context.gateway.catch_up(deadline).await?;
+    // What has expired by the time of the last entry that this read must see is gone.
+    let now_ms = context.gateway.replica().now_ms();
+    context
+        .gateway
+        .read_here(|reader| view::key(reader, (namespace, key), now_ms))
 }
 
 /// Serves `ScanKeys`.

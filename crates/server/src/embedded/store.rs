@@ -1,0 +1,233 @@
+//! What a WASM action reaches of the cluster: the keys of its namespace (A7, A40).
+//!
+//! A read is linearizable. A write is a command like a client's, and its request id is derived from
+//! the attempt: what a guest wrote before its node died is not written again when another node is
+//! handed the same attempt. That holds for as long as request ids are remembered, 10 minutes, and for
+//! guests that write the same each time: one that adds to what it reads has to see by itself that it
+//! was there before.
+//!
+//! The guest's thread waits. While there is no leader, or too much work, the same is asked again. A
+//! call that is not answered in time has failed for the guest (−5), and whether its write was carried
+//! out is unknown. Nothing is asked for a guest whose task was taken away: another attempt may be
+//! under way.
+
+use super::decided::decided;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::services::{find_key, unexpected};
+use flotilla_engine::ids::{KvKey, Namespace};
+use flotilla_engine::{
+    Body, Command, DeleteKey, Reply, RequestId, SetCondition, SetKey, TaskToken,
+};
+use flotilla_wasm::{Host, KvError};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// How long one call of the store may take, within the time that the action has: a guest with a long
+/// timeout learns of an outage, and may do something else.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The keys of an action's namespace, as one attempt sees them.
+pub(super) struct Store {
+    context: Arc<Context>,
+    runtime: Handle,
+    scope: Scope,
+    given_up: CancellationToken,
+}
+
+/// For what a store is used.
+pub(super) struct Scope {
+    namespace: Namespace,
+    task: TaskToken,
+    writes_count: u64,
+}
+
+impl Store {
+    /// The store of one call, until `given_up`. Must be made where the runtime is.
+    pub(super) fn new(
+        context: Arc<Context>,
+        (namespace, task): (Namespace, TaskToken),
+        given_up: CancellationToken,
+    ) -> Self {
+        Self {
+            context,
+            runtime: Handle::current(),
+            scope: Scope {
+                namespace,
+                task,
+                writes_count: 0,
+            },
+            given_up,
+        }
+    }
+
+    fn submit(&mut self, body: Body, deadline: std::time::Instant) -> Result<Reply, KvError> {
+        let command = self.scope.command(body);
+        let gateway = &self.context.gateway;
+        self.wait(deadline, |until| gateway.submit(command.clone(), until))
+    }
+
+    /// Waits for the cluster's answer; it must be safe to ask for it twice.
+    fn wait<T, Asking>(
+        &self,
+        deadline: std::time::Instant,
+        ask: impl Fn(Instant) -> Asking,
+    ) -> Result<T, KvError>
+    where
+        Asking: Future<Output = Result<T, Refusal>>,
+    {
+        let until = Instant::from_std(deadline).min(Instant::now() + ANSWER_DEADLINE);
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.given_up.cancelled() => Err(failed("the task was taken away")),
+                answer = timeout_at(until, decided(|| ask(until))) => match answer {
+                    Ok(Ok(answer)) => Ok(answer),
+                    Ok(Err(refusal)) => Err(failed(format!("it refuses: {refusal}"))),
+                    Err(_) => Err(failed("it did not in time")),
+                },
+            }
+        })
+    }
+}
+
+impl Host for Store {
+    fn kv_get(
+        &mut self,
+        key: &[u8],
+        deadline: std::time::Instant,
+    ) -> Result<Option<Vec<u8>>, KvError> {
+        let key = checked(key)?;
+        let of_key = (&self.scope.namespace, &key);
+        let found = self.wait(deadline, |until| find_key(&self.context, of_key, until))?;
+        Ok(found.map(|record| record.value.to_vec()))
+    }
+
+    fn kv_set(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        deadline: std::time::Instant,
+    ) -> Result<(), KvError> {
+        let set = SetKey {
+            key: checked(key)?,
+            value: value.to_vec().into(),
+            ttl_ms: None,
+            condition: SetCondition::Always,
+        };
+        self.submit(Body::SetKey(set), deadline).map(drop)
+    }
+
+    fn kv_delete(&mut self, key: &[u8], deadline: std::time::Instant) -> Result<bool, KvError> {
+        let key = checked(key)?;
+        match self.submit(Body::DeleteKey(DeleteKey { key }), deadline)? {
+            Reply::Deleted { is_found } => Ok(is_found),
+            reply => Err(failed(unexpected(&reply))),
+        }
+    }
+}
+
+impl Scope {
+    /// A guest's next write.
+    fn command(&mut self, body: Body) -> Command {
+        let mut command = Command::new(self.namespace.clone(), body);
+        self.writes_count += 1;
+        command.request_id = Some(self.request_id(&command));
+        command
+    }
+
+    /// The same for each delivery of an attempt: the run, the attempt, which of its writes it is and
+    /// what is written. Reads do not count, since a guest may wait for a key.
+    fn request_id(&self, command: &Command) -> RequestId {
+        let digest = Sha256::new()
+            .chain_update(self.task.action_run.0.to_be_bytes())
+            .chain_update(self.task.attempt.to_be_bytes())
+            .chain_update(self.writes_count.to_be_bytes())
+            .chain_update(command.encode())
+            .finalize();
+        let first = digest.first_chunk().expect("a digest has 32 bytes");
+        RequestId(u128::from_be_bytes(*first))
+    }
+}
+
+/// A guest's key, as the store knows keys.
+fn checked(key: &[u8]) -> Result<KvKey, KvError> {
+    let text =
+        std::str::from_utf8(key).map_err(|error| failed(format!("a key is text: {error}")))?;
+    KvKey::new(text).map_err(|error| failed(format!("it has no such keys: {error}")))
+}
+
+fn failed(reason: impl ToString) -> KvError {
+    KvError {
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::ids::ActionRunNumber;
+
+    fn scope(action_run: u64, attempt: u32, secret: u64) -> Scope {
+        Scope {
+            namespace: Namespace::default_namespace(),
+            task: TaskToken {
+                action_run: ActionRunNumber(action_run),
+                attempt,
+                secret,
+            },
+            writes_count: 0,
+        }
+    }
+
+    fn delete(key: &str) -> Body {
+        Body::DeleteKey(DeleteKey {
+            key: KvKey::new(key).unwrap(),
+        })
+    }
+
+    fn set(key: &str, value: &str) -> Body {
+        Body::SetKey(SetKey {
+            key: KvKey::new(key).unwrap(),
+            value: value.as_bytes().to_vec().into(),
+            ttl_ms: None,
+            condition: SetCondition::Always,
+        })
+    }
+
+    #[test]
+    fn the_writes_of_an_attempt_have_the_same_ids_each_time_it_is_handed_out() {
+        let (mut first, mut second) = (scope(1, 1, 7), scope(1, 1, 8));
+        for body in [set("a", "1"), set("a", "1"), delete("a")] {
+            assert_eq!(first.command(body.clone()), second.command(body));
+        }
+    }
+
+    #[test]
+    fn the_writes_of_attempts_differ_and_so_do_different_writes() {
+        let mut ids = Vec::new();
+        for mut scope in [scope(1, 1, 0), scope(1, 2, 0), scope(2, 1, 0)] {
+            for body in [set("a", "1"), set("a", "1")] {
+                ids.push(scope.command(body).request_id);
+            }
+        }
+        for body in [set("a", "2"), set("b", "1"), delete("a")] {
+            ids.push(scope(1, 1, 0).command(body).request_id);
+        }
+        for (position, id) in ids.iter().enumerate() {
+            assert!(!ids[..position].contains(id), "{position}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_text_as_everywhere() {
+        assert!(checked(b"a/b").is_ok());
+        for key in [&b""[..], b"\xff", b"a\nb", &[b'x'; 257]] {
+            assert!(checked(key).is_err(), "{key:?}");
+        }
+    }
+}
