@@ -1,8 +1,9 @@
 //! The embedded workers: WASM actions run on every node, as tasks like any other (A9, design rule 8).
 //!
-//! Each node is one worker in each namespace that has WASM actions. It polls the leader on the same
-//! stream that outside workers use, so nothing in the engine knows that it is special, but that its
-//! leases are freed at once when its node dies. The workers of a node share its slots.
+//! Each node is one worker in each namespace that has WASM actions, and leaves the registry when the
+//! last of them is gone. It polls the leader on the same stream that outside workers use, so nothing in
+//! the engine knows that it is special, but that its leases are freed at once when its node dies. The
+//! workers of a node share its slots.
 
 mod crew;
 mod decided;
@@ -16,12 +17,15 @@ mod slots;
 mod store;
 mod verdict;
 mod worker;
+mod workforce;
 
 use crate::context::Context;
-use flotilla_engine::Effect;
-use flotilla_engine::ids::{ActionName, Namespace};
+use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
-use flotilla_engine::tables::{ActionKind, Actions, encode_prefix, visit};
+use flotilla_engine::tables::{
+    ActionKind, Actions, Namespaces, Workers, encode_prefix, read, visit,
+};
+use flotilla_engine::{Effect, NodeId};
 use flotilla_replica::{Notice, Subscription};
 use runner::Runner;
 use slots::Slots;
@@ -29,9 +33,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
+use workforce::Workforce;
 
 /// How long to wait before a read of the actions that failed is made again.
 const READ_AGAIN_DELAY: Duration = Duration::from_millis(200);
@@ -69,41 +73,35 @@ pub(crate) fn start(context: Arc<Context>) -> JoinHandle<()> {
 
 /// Keeps one worker for each namespace that has WASM actions.
 async fn supervise(shared: Shared) {
-    let gateway = &shared.context.gateway;
-    let shutdown = &shared.context.shutdown;
+    let context = shared.context.clone();
+    let (gateway, shutdown) = (&context.gateway, &context.shutdown);
     let mut subscription = gateway.replica().subscribe();
-    let mut workers: BTreeMap<Namespace, watch::Sender<Actionset>> = BTreeMap::new();
-    let mut tasks = JoinSet::new();
+    let mut workforce = Workforce::new(shared);
+    let mut is_first = true;
     loop {
+        let wanted = |reader: &dyn Reader| {
+            let mut wanted = wasm_actions(reader)?;
+            if is_first {
+                add_left_behind(reader, context.node, &mut wanted)?;
+            }
+            Ok(wanted)
+        };
         // A node that has just started cannot read yet.
-        let Ok(found) = gateway.read_here(wasm_actions) else {
+        let Ok(wanted) = gateway.read_here(wanted) else {
             tokio::select! {
                 () = sleep(READ_AGAIN_DELAY) => continue,
                 () = shutdown.cancelled() => break,
             }
         };
-        for (namespace, worker) in &workers {
-            let actions = found.get(namespace).cloned().unwrap_or_default();
-            worker.send_if_modified(|known| {
-                let is_changed = *known != actions;
-                *known = actions;
-                is_changed
-            });
-        }
-        for (namespace, actions) in found {
-            workers.entry(namespace.clone()).or_insert_with(|| {
-                let (sender, receiver) = watch::channel(actions);
-                tasks.spawn(worker::run(shared.clone(), namespace, receiver));
-                sender
-            });
-        }
+        is_first = false;
+        workforce.adjust(wanted);
         tokio::select! {
             is_open = modules_changed(&mut subscription) => if !is_open { break },
+            () = workforce.one_has_left() => {}
             () = shutdown.cancelled() => break,
         }
     }
-    drop(workers);
-    while tasks.join_next().await.is_some() {}
+    workforce.end().await;
 }
 
 /// Waits until WASM actions may have changed; false when the replica has ended.
@@ -118,6 +116,34 @@ async fn modules_changed(subscription: &mut Subscription) -> bool {
             None => return false,
         }
     }
+}
+
+/// Adds the namespaces in which this node is registered as a worker from an earlier life: their WASM
+/// actions were deleted while it was down.
+fn add_left_behind(
+    reader: &dyn Reader,
+    node: NodeId,
+    wanted: &mut BTreeMap<Namespace, Actionset>,
+) -> Result<(), StoreError> {
+    let mut namespaces = Vec::new();
+    let all = KeyRange::prefix(&encode_prefix::<Namespaces>(&()));
+    visit::<Namespaces>(reader, &all, Order::Ascending, |namespace, _| {
+        namespaces.push(namespace);
+        ControlFlow::Continue(())
+    })?;
+    for namespace in namespaces {
+        let key = (namespace, worker_id(node));
+        if read::<Workers>(reader, &key)?.is_some_and(|worker| worker.node == Some(node)) {
+            wanted.entry(key.0).or_default();
+        }
+    }
+    Ok(())
+}
+
+/// The id of a node's worker, the same in each namespace.
+fn worker_id(node: NodeId) -> WorkerId {
+    WorkerId::new(format!("flo-node-{}", node.0))
+        .expect("a short text of letters, digits and dashes")
 }
 
 /// All WASM actions by namespace.

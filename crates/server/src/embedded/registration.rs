@@ -1,13 +1,13 @@
 //! An embedded worker in the registry (A20).
 
 use super::slots::Slots;
-use super::{Actionset, COMMAND_DEADLINE, Shared};
+use super::{Actionset, COMMAND_DEADLINE, Shared, worker_id};
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
-use flotilla_engine::{Body, Command, RegisterWorker, view};
+use flotilla_engine::{Body, Command, DeregisterWorker, RegisterWorker, view};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -33,10 +33,8 @@ pub(super) struct Registration {
 impl Registration {
     /// The node's worker in a namespace, not registered yet.
     pub(super) fn new(shared: &Shared, namespace: Namespace) -> Self {
-        let worker_id = format!("flo-node-{}", shared.context.node.0);
         Self {
-            worker_id: WorkerId::new(worker_id)
-                .expect("a short text of letters, digits and dashes"),
+            worker_id: worker_id(shared.context.node),
             incarnation: rand::random(),
             context: shared.context.clone(),
             slots: shared.slots.clone(),
@@ -52,10 +50,21 @@ impl Registration {
         if is_done || (self.known.is_some() && self.is_drained().await?) {
             return Ok(());
         }
-        let command = Command::new(self.namespace.clone(), self.body(actions));
-        let deadline = Instant::now() + COMMAND_DEADLINE;
-        self.context.gateway.submit(command, deadline).await?;
+        self.submit(self.body(actions)).await?;
         self.known = Some(actions.clone());
+        Ok(())
+    }
+
+    /// Takes the worker out of the registry, with whatever was said of it: there is nothing for it to
+    /// do, and what is registered keeps its namespace from being deleted (A41).
+    pub(super) async fn withdraw(&mut self) -> Result<(), Refusal> {
+        self.submit(Body::DeregisterWorker(DeregisterWorker {
+            worker_id: self.worker_id.clone(),
+            // One of the node's earlier lives as well.
+            incarnation: None,
+        }))
+        .await?;
+        self.known = None;
         Ok(())
     }
 
@@ -73,6 +82,13 @@ impl Registration {
             self.known = None;
         }
         is_lost
+    }
+
+    async fn submit(&self, body: Body) -> Result<(), Refusal> {
+        let command = Command::new(self.namespace.clone(), body);
+        let deadline = Instant::now() + COMMAND_DEADLINE;
+        self.context.gateway.submit(command, deadline).await?;
+        Ok(())
     }
 
     async fn is_drained(&self) -> Result<bool, Refusal> {

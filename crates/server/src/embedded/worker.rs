@@ -34,11 +34,11 @@ struct Worker {
 enum StreamEnd {
     /// The worker's actions changed, or the stream broke: open it again.
     Again,
-    /// The node stops.
+    /// The node stops, or there is nothing left to do.
     Stopped,
 }
 
-/// Works until the node stops or the namespace's supervisor is gone.
+/// Works until the node stops, or the namespace has no WASM action and the last task is done.
 pub(super) async fn run(
     shared: Shared,
     namespace: Namespace,
@@ -73,6 +73,10 @@ impl Worker {
         actions: &mut watch::Receiver<Actionset>,
     ) -> Result<StreamEnd, Refusal> {
         let known = actions.borrow_and_update().clone();
+        if self.is_done(&known) {
+            self.registration.withdraw().await?;
+            return Ok(StreamEnd::Stopped);
+        }
         self.registration.renew(&known).await?;
         let hello = v1::WorkerHello {
             namespace: self.namespace.to_string(),
@@ -103,7 +107,12 @@ impl Worker {
                         return Ok(StreamEnd::Again);
                     }
                 },
-                ended = self.crew.next() => self.settle(ended),
+                ended = self.crew.next() => {
+                    self.settle(ended);
+                    if self.is_done(&known) {
+                        return Ok(StreamEnd::Again);
+                    }
+                }
                 () = share.changed() => {}
                 _ = heartbeat.tick() => if link.beat(self.crew.len()).await.is_err() {
                     return Ok(StreamEnd::Again);
@@ -115,6 +124,10 @@ impl Worker {
                 () = shutdown.cancelled() => return Ok(StreamEnd::Stopped),
             }
         }
+    }
+
+    fn is_done(&self, actions: &Actionset) -> bool {
+        actions.is_empty() && self.crew.len() == 0
     }
 
     /// How many tasks the worker would take now. Reports that are not answered yet take no slot, but

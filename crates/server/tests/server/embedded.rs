@@ -1,11 +1,11 @@
-//! The embedded workers: which tasks they take, and how they stand in the registry.
+//! The embedded workers: which tasks they take, what these reach, and how they stand in the registry.
 
 use crate::node::Node;
 use flotilla_api::v1;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use tokio::time::sleep;
-use tonic::Request;
+use tokio::task::yield_now;
+use tonic::{Code, Request};
 use v1::worker_service_client::WorkerServiceClient;
 
 /// The only node of a cluster is this worker.
@@ -19,13 +19,41 @@ const QUICK: &str = r#"(module
     (func (export "handle") (param i32 i32) (result i64)
         i64.const 68719476739))"#;
 
-/// Never answers.
-const ENDLESS: &str = r#"(module
+/// Sets the key `written` to `a`, waits for the key `gate`, and answers `[1]`.
+const GATED: &str = r#"(module
+    (import "flo" "kv_get" (func $kv_get (param i32 i32 i32 i32) (result i32)))
+    (import "flo" "kv_set" (func $kv_set (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
+    (data (i32.const 16) "[1]writtenagate")
     (func (export "alloc") (param i32) (result i32) i32.const 1024)
     (func (export "handle") (param i32 i32) (result i64)
-        (loop $again (br $again))
-        unreachable))"#;
+        (local $found i32)
+        (if (call $kv_set (i32.const 19) (i32.const 7) (i32.const 26) (i32.const 1))
+            (then unreachable))
+        (loop $again
+            (local.set $found
+                (call $kv_get (i32.const 27) (i32.const 4) (i32.const 64) (i32.const 8)))
+            (br_if $again (i32.eq (local.get $found) (i32.const -1))))
+        (if (i32.lt_s (local.get $found) (i32.const 0)) (then unreachable))
+        i64.const 68719476739))"#;
+
+/// Moves the value of the key `in` to the key `out` and answers with it; without one it fails.
+const MOVING: &str = r#"(module
+    (import "flo" "kv_get" (func $kv_get (param i32 i32 i32 i32) (result i32)))
+    (import "flo" "kv_set" (func $kv_set (param i32 i32 i32 i32) (result i32)))
+    (import "flo" "kv_delete" (func $kv_delete (param i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 16) "inout")
+    (func (export "alloc") (param i32) (result i32) i32.const 1024)
+    (func (export "handle") (param i32 i32) (result i64)
+        (local $length i32)
+        (local.set $length
+            (call $kv_get (i32.const 16) (i32.const 2) (i32.const 64) (i32.const 64)))
+        (if (i32.lt_s (local.get $length) (i32.const 0)) (then (return (i64.const -3))))
+        (if (call $kv_set (i32.const 18) (i32.const 3) (i32.const 64) (local.get $length))
+            (then unreachable))
+        (if (call $kv_delete (i32.const 16) (i32.const 2)) (then unreachable))
+        (i64.or (i64.const 0x4000000000) (i64.extend_i32_u (local.get $length)))))"#;
 
 /// Registers a WASM action `a` in a namespace, whose tasks have one attempt.
 async fn register(node: &Node, namespace: &str, (module, timeout_ms): (&str, u64)) {
@@ -84,6 +112,148 @@ async fn worker(node: &Node) -> v1::WorkerRecord {
         .into_inner()
 }
 
+/// Waits until the tasks of action runs are taken.
+async fn await_running(node: &Node, namespace: &str, action_run_ids: &[String]) {
+    for action_run_id in action_run_ids {
+        while status(node, namespace, action_run_id).await != v1::ActionRunStatus::Running {
+            yield_now().await;
+        }
+    }
+}
+
+async fn end_of(node: &Node, namespace: &str, action_run_id: &str) -> v1::ActionRun {
+    let asked = v1::GetActionRunRequest {
+        namespace: namespace.to_owned(),
+        action_run_id: action_run_id.to_owned(),
+        wait_ms: 60_000,
+    };
+    let mut request = Request::new(asked);
+    request.set_timeout(Duration::from_secs(60));
+    let run = node.actions().get_action_run(request).await.unwrap();
+    run.into_inner()
+}
+
+async fn set(node: &Node, namespace: &str, (key, value): (&str, &str)) {
+    let asked = v1::SetKeyRequest {
+        namespace: namespace.to_owned(),
+        key: key.to_owned(),
+        value: value.to_owned().into(),
+        ..Default::default()
+    };
+    node.keys().set_key(asked).await.unwrap();
+}
+
+/// The value of a key, if it is there.
+async fn get(node: &Node, namespace: &str, key: &str) -> Option<String> {
+    let asked = v1::GetKeyRequest {
+        namespace: namespace.to_owned(),
+        key: key.to_owned(),
+    };
+    match node.keys().get_key(asked).await {
+        Ok(found) => {
+            let value = found.into_inner().item.unwrap().value;
+            Some(String::from_utf8(value.into()).unwrap())
+        }
+        Err(status) if status.code() == Code::NotFound => None,
+        Err(status) => panic!("{status}"),
+    }
+}
+
+async fn delete_action(node: &Node, namespace: &str) {
+    let asked = v1::DeleteActionRequest {
+        namespace: namespace.to_owned(),
+        name: "a".to_owned(),
+        ..Default::default()
+    };
+    node.actions().delete_action(asked).await.unwrap();
+}
+
+/// Waits until nobody is registered as a worker of a namespace.
+async fn await_nobody(node: &Node, namespace: &str) {
+    loop {
+        let asked = v1::ListWorkersRequest {
+            namespace: namespace.to_owned(),
+            ..Default::default()
+        };
+        let listed = node.workers().list_workers(asked).await.unwrap();
+        if listed.into_inner().items.is_empty() {
+            return;
+        }
+        yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_module_reads_and_writes_the_keys_of_its_own_namespace() {
+    let node = Node::start().await;
+    for namespace in ["one", "two"] {
+        register(&node, namespace, (MOVING, 30_000)).await;
+    }
+    set(&node, "one", ("in", "7")).await;
+    assert_eq!(outcome(&node, "two").await.as_deref(), Some("failure"));
+    let moved = invoke(&node, "one", true).await.run.unwrap();
+    assert_eq!(moved.output.as_deref(), Some(&b"7"[..]));
+    assert_eq!(get(&node, "one", "in").await, None);
+    assert_eq!(get(&node, "one", "out").await.as_deref(), Some("7"));
+    assert_eq!(get(&node, "two", "out").await, None);
+    // What was there is gone, so that the next one fails.
+    assert_eq!(outcome(&node, "one").await.as_deref(), Some("failure"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_attempt_has_written_is_not_written_again_when_it_is_handed_out_again() {
+    let node = Node::start().await;
+    register(&node, "", (GATED, 60_000)).await;
+    let action_run_id = invoke(&node, "", false).await.action_run_id;
+    while get(&node, "", "written").await.is_none() {
+        yield_now().await;
+    }
+    set(&node, "", ("written", "by another")).await;
+
+    let node = node.restart().await;
+    set(&node, "", ("gate", "open")).await;
+    let run = end_of(&node, "", &action_run_id).await;
+    assert_eq!((run.outcome.as_deref(), run.attempts), (Some("success"), 1));
+    let written = get(&node, "", "written").await;
+    assert_eq!(written.as_deref(), Some("by another"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_no_worker_of_a_namespace_without_modules() {
+    let node = Node::start().await;
+    register(&node, "shop", (QUICK, 30_000)).await;
+    assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
+    delete_action(&node, "shop").await;
+    await_nobody(&node, "shop").await;
+    register(&node, "shop", (QUICK, 30_000)).await;
+    assert_eq!(outcome(&node, "shop").await.as_deref(), Some("success"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_finishes_its_tasks_before_it_leaves_a_namespace() {
+    let node = Node::start().await;
+    register(&node, "shop", (GATED, 60_000)).await;
+    let action_run_id = invoke(&node, "shop", false).await.action_run_id;
+    await_running(&node, "shop", std::slice::from_ref(&action_run_id)).await;
+    delete_action(&node, "shop").await;
+    set(&node, "shop", ("gate", "open")).await;
+    let run = end_of(&node, "shop", &action_run_id).await;
+    assert_eq!(run.outcome.as_deref(), Some("success"));
+    await_nobody(&node, "shop").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_leaves_a_namespace_that_lost_its_modules_in_an_earlier_life() {
+    let node = Node::start().await;
+    register(&node, "shop", (GATED, 60_000)).await;
+    let action_run_id = invoke(&node, "shop", false).await.action_run_id;
+    await_running(&node, "shop", &[action_run_id]).await;
+    // The task keeps the node there until it stops.
+    delete_action(&node, "shop").await;
+    let node = node.restart().await;
+    await_nobody(&node, "shop").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn modules_are_run_after_a_restart_of_the_node() {
     let node = Node::start().await;
@@ -120,7 +290,7 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
         if worker.last_heartbeat_at_ms > before.last_heartbeat_at_ms {
             break worker;
         }
-        sleep(Duration::from_millis(10)).await;
+        yield_now().await;
     };
     assert_eq!(after.status(), v1::WorkerStatus::Draining);
 }
@@ -128,29 +298,46 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_node_leaves_tasks_of_other_namespaces_in_the_queue() {
     let node = Node::start().await;
-    register(&node, "busy", (ENDLESS, 3_000)).await;
-    register(&node, "quick", (QUICK, 30_000)).await;
-    // The node's worker in this namespace is at work from here on.
-    assert_eq!(outcome(&node, "quick").await.as_deref(), Some("success"));
-    let mut busy = Vec::new();
-    for _ in 0..available_parallelism().unwrap().get() {
-        let action_run_id = invoke(&node, "busy", false).await.action_run_id;
-        while status(&node, "busy", &action_run_id).await == v1::ActionRunStatus::Pending {
-            sleep(Duration::from_millis(1)).await;
-        }
-        busy.push(action_run_id);
+    for (namespace, module) in [("busy", GATED), ("quick", QUICK)] {
+        register(&node, namespace, (module, 60_000)).await;
     }
-    let waiting = invoke(&node, "quick", false).await.action_run_id;
-    let found = status(&node, "quick", &waiting).await;
-    let mut are_all_running = true;
-    for action_run_id in &busy {
-        let status = status(&node, "busy", action_run_id).await;
-        are_all_running &= status == v1::ActionRunStatus::Running;
+    // Both of the node's workers have their streams from here on.
+    set(&node, "busy", ("gate", "open")).await;
+    for namespace in ["busy", "quick"] {
+        assert_eq!(outcome(&node, namespace).await.as_deref(), Some("success"));
     }
-    // On a slow machine a slot may be free again by now: then this shows nothing.
-    assert!(
-        found == v1::ActionRunStatus::Pending || !are_all_running,
-        "every slot was taken, and one more task was taken all the same: {found:?}"
-    );
-    assert_eq!(outcome(&node, "quick").await.as_deref(), Some("success"));
+    close(&node, "busy").await;
+    let slots = available_parallelism().unwrap().get();
+    let busy = invoke_all(&node, "busy", slots).await;
+    await_running(&node, "busy", &busy).await;
+
+    // Each slot is taken until the gate opens. A task is assigned as it is invoked, to a slot that is
+    // offered: the node may not have taken all its offers back in time, but never offers every slot to
+    // each namespace.
+    let waiting = invoke_all(&node, "quick", slots.max(2)).await;
+    let last = status(&node, "quick", waiting.last().unwrap()).await;
+    assert_eq!(last, v1::ActionRunStatus::Pending);
+    set(&node, "busy", ("gate", "open")).await;
+    for action_run_id in &waiting {
+        let run = end_of(&node, "quick", action_run_id).await;
+        assert_eq!(run.outcome.as_deref(), Some("success"));
+    }
+}
+
+async fn invoke_all(node: &Node, namespace: &str, count: usize) -> Vec<String> {
+    let mut action_run_ids = Vec::new();
+    for _ in 0..count {
+        action_run_ids.push(invoke(node, namespace, false).await.action_run_id);
+    }
+    action_run_ids
+}
+
+/// Closes the gate again.
+async fn close(node: &Node, namespace: &str) {
+    let asked = v1::DeleteKeyRequest {
+        namespace: namespace.to_owned(),
+        key: "gate".to_owned(),
+        ..Default::default()
+    };
+    node.keys().delete_key(asked).await.unwrap();
 }
