@@ -1,6 +1,6 @@
 //! What a person is told on stderr, beside the result on stdout.
 
-use crate::files::fixture;
+use crate::files::{example, fixture};
 use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
 use serde_json::json;
 
@@ -65,6 +65,20 @@ fn a_worker_without_its_program_ends_before_it_registers_anything() {
     exec(&["--action", "ship=cat", "--action", "charge=no-such-program"]);
     let actions = flo.json(&["action", "list"]);
     assert_eq!(actions["items"], json!([]), "{actions}");
+}
+
+#[test]
+fn a_worker_is_refused_an_action_that_the_nodes_run() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let module = example("actions/ship-order.wat");
+    let _ = flo.text(&["action", "register", "ship", "--wasm", &module]);
+    flo.refused(&["worker", "exec", "ship", "--", "cat"])
+        .expect(3, "action_type_mismatch")
+        .says("the nodes run it")
+        .hints("flo action register ship");
+    let output = flo.json(&["action", "invoke", "ship", "1"]);
+    assert_eq!(output["shipped"], true, "{output}");
 }
 
 #[test]

@@ -38,7 +38,8 @@ impl Registration {
     /// that cannot be reached: a worker may be started before it.
     ///
     /// # Errors
-    /// What the cluster refuses.
+    /// What the cluster refuses, and an action that the nodes run: two programs of one name would
+    /// take turns.
     pub(super) async fn register(
         &self,
         client: &Client,
@@ -70,6 +71,9 @@ impl Registration {
             }
         };
         let action = response.action.unwrap_or_default();
+        if action.r#type() == ActionType::Wasm {
+            return Err(not_for_workers(name));
+        }
         if response.changed {
             output.note(&format!("registered action {name:?} ({})", terms(&action)));
         } else if self.differs(&action) {
@@ -92,6 +96,16 @@ impl Registration {
                 u64::from(action.max_retries),
             )
     }
+}
+
+fn not_for_workers(name: &str) -> Failure {
+    let message = format!(
+        "expected an action of type user, but {name:?} is of type wasm: the nodes run it themselves"
+    );
+    let hint = format!(
+        "use another name, or let workers run it from now on: `flo action register {name}`"
+    );
+    Failure::refused("action_type_mismatch", message).with_hint(hint)
 }
 
 /// Whether another attempt may end otherwise.
