@@ -100,8 +100,7 @@ pub(crate) struct Globals {
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && wants_json(std::env::args_os()) {
         let text = error.render().to_string();
-        let sentence = text.lines().next().unwrap_or_default();
-        let message = sentence.trim_start_matches("error: ");
+        let message = sentence(&text);
         return Failure::usage("usage", message)
             .with_hint("see --help")
             .report(Format::Json);
@@ -109,6 +108,14 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     // Whoever does not listen any more need not be told that it failed.
     let _ = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// What is wrong, without the usage that stands below: arguments that are missing have lines of their
+/// own.
+fn sentence(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Whether a command line that could not be parsed asks for JSON.

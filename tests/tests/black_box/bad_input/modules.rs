@@ -81,3 +81,65 @@ fn a_memory_hungry_module_fails_at_its_limit() {
     );
     expect_sandbox_unharmed(parked);
 }
+
+#[test]
+fn a_module_that_wants_more_than_an_action_is_given_is_refused_at_registration() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let mounting = fixture("mounting.wat");
+    flo.refused(&["action", "register", "mounting", "--wasm", &mounting])
+        .expect(2, "module_invalid")
+        .says("host_files")
+        .hints("WASI preview 1");
+    let looping = fixture("looping.wat");
+    let register = ["action", "register", "a", "--wasm", &looping];
+    for (flag, bytes, said) in [
+        ("--memory-bytes-max", "1000", "65536"),
+        ("--memory-bytes-max", "268435457", "268435456"),
+        ("--output-bytes-max", "4194305", "4194304"),
+    ] {
+        let refusal = flo.refused(&[&register[..], &[flag, bytes]].concat());
+        refusal.expect(2, "invalid_argument").says(said);
+    }
+    flo.refused(&["action", "register", "a", "--memory-bytes-max", "65536"])
+        .expect(2, "usage")
+        .says("--wasm");
+    expect_sandbox_unharmed(parked);
+}
+
+#[test]
+fn a_module_that_opens_files_fails_and_is_told_that_there_are_none() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let module = fixture("filing.wat");
+    let register = ["action", "register", "filing", "--wasm", &module];
+    let _ = flo.text(&[&register[..], &["--max-retries", "0"]].concat());
+    flo.refused(&["action", "invoke", "filing"])
+        .expect(3, "action_run_not_completed")
+        .says("no orders")
+        .says("path_open")
+        .says("neither files nor network");
+    expect_sandbox_unharmed(parked);
+}
+
+#[test]
+fn memory_and_output_are_limited_by_what_was_registered() {
+    let parked = Parked::start();
+    let flo = parked.flo();
+    let greedy = fixture("greedy.wat");
+    let register = ["action", "register", "greedy", "--wasm", &greedy];
+    let registered = flo.json(&[&register[..], &["--memory-bytes-max", "67108864"]].concat());
+    assert_eq!(registered["memory_bytes_max"], 67_108_864, "{registered}");
+    assert_eq!(registered["output_bytes_max"], 1 << 20, "{registered}");
+
+    let shipping = example("actions/ship-order.wat");
+    let register = ["action", "register", "ship", "--wasm", &shipping];
+    let limits = ["--output-bytes-max", "30", "--max-retries", "0"];
+    let _ = flo.text(&[&register[..], &limits].concat());
+    let output = flo.json(&["action", "invoke", "ship", "1"]);
+    assert_eq!(output["order"], 1, "{output}");
+    flo.refused(&["action", "invoke", "ship", "1000000"])
+        .expect(3, "action_run_not_completed")
+        .says("30 bytes");
+    expect_sandbox_unharmed(parked);
+}

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   flo action register charge --timeout-ms 5000 --max-retries 5
-  flo action register ship --wasm ship.wasm";
+  flo action register ship --wasm ship.wasm
+  flo action register resize --wasm resize.wasm --memory-bytes-max 134217728";
 
 /// Register an action, or replace all its fields
 ///
@@ -26,6 +27,14 @@ pub(crate) struct Register {
     /// The module that runs it: a .wasm file, or .wat text
     #[arg(long, value_name = "FILE")]
     wasm: Option<PathBuf>,
+
+    /// How large the module's memory may grow, at most 268435456 [default: 16777216]
+    #[arg(long, value_name = "N", requires = "wasm")]
+    memory_bytes_max: Option<u64>,
+
+    /// How large its output may be, at most 4194304 [default: 1048576]
+    #[arg(long, value_name = "N", requires = "wasm")]
+    output_bytes_max: Option<u64>,
 
     /// How long a worker may be silent about a task [default: 30000]
     #[arg(long, value_name = "N")]
@@ -59,6 +68,8 @@ impl Register {
             name: self.name,
             r#type: action_type.into(),
             wasm_module,
+            memory_bytes_max: self.memory_bytes_max,
+            output_bytes_max: self.output_bytes_max,
             timeout_ms: self.timeout_ms,
             max_retries: self.max_retries,
             retry_delay_ms: self.retry_delay_ms,
