@@ -1,6 +1,5 @@
 //! `flo worker exec`: a worker that runs shell commands.
 
-use crate::binary;
 use crate::flo::Flo;
 use crate::process::Process;
 use crate::scratch::Scratch;
@@ -71,11 +70,10 @@ impl CommandWorker {
 
     fn exec(flo: &Flo, scratch: &Scratch, arguments: &[&str]) -> Self {
         let id = arguments.get(1).expect("a flag and the worker's id");
-        let mut command = binary::flo();
+        let mut command = flo.command();
         command
             .args(["worker", "exec"])
             .args(arguments)
-            .env("FLO_ENDPOINT", flo.endpoints())
             .env("TMPDIR", scratch.path(""));
         let process = Process::spawn(command, scratch.log(&format!("worker-{id}.log")));
         process.await_ready();

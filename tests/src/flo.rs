@@ -5,7 +5,7 @@ use crate::binary;
 use crate::patience::{PATIENCE, pause};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Flo {
     endpoints: String,
+    namespace: Option<String>,
 }
 
 impl Flo {
@@ -21,13 +22,27 @@ impl Flo {
     pub fn at(endpoints: impl Into<String>) -> Self {
         Self {
             endpoints: endpoints.into(),
+            namespace: None,
         }
     }
 
-    /// The nodes.
+    /// The same nodes, within a namespace.
     #[must_use]
-    pub fn endpoints(&self) -> &str {
-        &self.endpoints
+    pub fn within(&self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// `flo`, to be told what to do here.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = binary::flo();
+        command.env("FLO_ENDPOINT", &self.endpoints);
+        if let Some(namespace) = &self.namespace {
+            command.env("FLO_NAMESPACE", namespace);
+        }
+        command
     }
 
     /// Runs a command.
@@ -45,9 +60,9 @@ impl Flo {
     /// When it does not end.
     #[must_use]
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Answer {
-        let mut child = binary::flo()
+        let mut child = self
+            .command()
             .args(arguments)
-            .env("FLO_ENDPOINT", &self.endpoints)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

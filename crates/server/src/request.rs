@@ -16,7 +16,16 @@ pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
     if text.is_empty() {
         return Ok(Namespace::default_namespace());
     }
-    name(Namespace::new(text))
+    named_namespace(text)
+}
+
+/// A namespace that is the request's subject, so that it must be named.
+pub(crate) fn named_namespace(text: &str) -> Result<Namespace, Refusal> {
+    Namespace::new(text).map_err(|error| {
+        Refusal::from(error).with_hint(
+            "for example `shop` or `shop.eu-1`; `flo ns list` shows those that there are",
+        )
+    })
 }
 
 /// A checked name.

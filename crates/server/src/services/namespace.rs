@@ -7,7 +7,6 @@ use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::namespace_service_server::NamespaceService;
-use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Body, Command, CreateNamespace, DeleteNamespace, Reply, view};
 use std::sync::Arc;
@@ -67,7 +66,7 @@ async fn create(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         // Unlike elsewhere an empty name is none: nobody means to create or delete `default`.
-        namespace: request::name(Namespace::new(asked.name))?,
+        namespace: request::named_namespace(&asked.name)?,
         body: Body::CreateNamespace(CreateNamespace {}),
     };
     match context.gateway.submit(command, deadline).await? {
@@ -104,7 +103,7 @@ async fn delete(
 ) -> Result<v1::DeleteNamespaceResponse, Refusal> {
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::name(Namespace::new(asked.name))?,
+        namespace: request::named_namespace(&asked.name)?,
         body: Body::DeleteNamespace(DeleteNamespace {}),
     };
     match context.gateway.submit(command, deadline).await? {
