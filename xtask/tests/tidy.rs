@@ -3,6 +3,8 @@
 //! Each rule is a pure function from a file's text to findings, one test that runs it over the
 //! whole tree, and one that shows it a violation, so that a rule which has gone blind is noticed.
 
+#[path = "tidy/conformance.rs"]
+mod conformance;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/links.rs"]

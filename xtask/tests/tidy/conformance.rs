@@ -1,0 +1,225 @@
+//! The table of conformance names tests that exist and run.
+//!
+//! `docs/conformance.md` says what each form of proof means. A row that names no proof, a test that
+//! is gone, renamed or ignored, and a script that is not played are findings.
+
+use crate::tree::{Finding, Source, expect_lines, expect_no_findings, sources};
+
+const TABLE: &str = "docs/conformance.md";
+
+/// Where the scripts lie of which the engine's script test plays every one.
+const SCRIPTS: &str = "crates/engine/testdata/";
+const SCRIPT_SEPARATOR: &str = "\n----\n";
+const SCRIPT_RUNNER: &str = "crates/engine/tests/engine/script/mod.rs";
+const SCRIPT_TEST: &str = "every_script_shows_what_the_engine_does";
+
+/// Between two proofs of one row.
+const BETWEEN_PROOFS: &str = "<br>";
+
+#[test]
+fn every_row_of_the_table_of_conformance_has_a_proof_that_holds() {
+    let files = sources(&[".md", ".rs", ".txt"]);
+    let table = find(&files, TABLE).expect("the table is in the repository");
+    assert!(rows(table).count() > 0, "the table has no row");
+    expect_no_findings(without_proof(table, &files));
+}
+
+#[test]
+fn the_scripts_that_the_table_names_are_played() {
+    let files = sources(&[".rs"]);
+    assert_eq!(live_test(&files, SCRIPT_RUNNER, SCRIPT_TEST), Ok(()));
+    let runner = find(&files, SCRIPT_RUNNER).expect("the runner was just found");
+    assert!(
+        runner.text.contains("testdata::files(\"\")"),
+        "the runner takes every file of the folder"
+    );
+}
+
+fn without_proof(table: &Source, files: &[Source]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in rows(table) {
+        match cells(line).as_slice() {
+            [statement, proofs] if !statement.is_empty() => {
+                let proofs = proofs.split(BETWEEN_PROOFS).map(str::trim);
+                let faults = proofs.filter_map(|proof| check(proof, files).err());
+                findings.extend(faults.map(|fault| table.finding(number, fault)));
+            }
+            _ => findings.push(table.finding(number, "expected `| statement | proof |`")),
+        }
+    }
+    findings
+}
+
+/// The rows below the heads of the tables.
+fn rows(table: &Source) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_body = false;
+    table.lines().filter(move |(_, line)| {
+        let is_row = line.starts_with('|') && is_body;
+        is_body = line.starts_with('|') && (is_body || line.starts_with("|---"));
+        is_row
+    })
+}
+
+/// The cells of a row; `\|` is a sign of the text.
+fn cells(row: &str) -> Vec<String> {
+    const BAR: &str = "\u{0}";
+    let row = row.replace("\\|", BAR);
+    let row = row.trim().trim_start_matches('|').trim_end_matches('|');
+    row.split('|')
+        .map(|cell| cell.trim().replace(BAR, "|"))
+        .collect()
+}
+
+/// Refuses a proof that does not hold, and says why.
+fn check(proof: &str, files: &[Source]) -> Result<(), String> {
+    let quoted = proof
+        .strip_prefix('`')
+        .and_then(|rest| rest.strip_suffix('`'));
+    match quoted.map(|name| (name, name.split_once("::"))) {
+        Some((_, Some((path, test)))) => live_test(files, path, test),
+        Some((path, None)) => played_script(files, path),
+        None if is_reason(proof) => Ok(()),
+        None => Err(format!("expected a proof, but found `{proof}`")),
+    }
+}
+
+/// Whether the text is `ruling W31: …`, `not yet: …` or `out of scope: …`.
+fn is_reason(proof: &str) -> bool {
+    let Some((kind, text)) = proof.split_once(": ") else {
+        return false;
+    };
+    let is_kind = match kind.strip_prefix("ruling ") {
+        Some(number) => is_rule_number(number),
+        None => matches!(kind, "not yet" | "out of scope"),
+    };
+    is_kind && !text.trim().is_empty()
+}
+
+/// Whether the text is the number of a rule, such as `W12`, `A4` or `W21a`.
+fn is_rule_number(text: &str) -> bool {
+    let Some(number) = text.strip_prefix(['W', 'A']) else {
+        return false;
+    };
+    let number = number.strip_suffix(|last: char| last.is_ascii_lowercase());
+    let number = number.unwrap_or(&text[1..]);
+    !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit())
+}
+
+fn live_test(files: &[Source], path: &str, test: &str) -> Result<(), String> {
+    let Some(file) = find(files, path) else {
+        return Err(format!("there is no file `{path}`"));
+    };
+    let Some(attributes) = attributes(file, test) else {
+        return Err(format!("`{path}` has no function `{test}`"));
+    };
+    if !attributes.contains("#[test]") && !attributes.contains("#[tokio::test") {
+        return Err(format!("`{test}` is no test"));
+    }
+    if attributes.contains("ignore") {
+        return Err(format!("the test `{test}` is ignored"));
+    }
+    Ok(())
+}
+
+/// What stands between the function and the item before it, without comments.
+fn attributes(file: &Source, function: &str) -> Option<String> {
+    let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+    let is_function = |line: &&str| {
+        let line = line.strip_prefix("async ").unwrap_or(line);
+        let rest = line
+            .strip_prefix("fn ")
+            .and_then(|rest| rest.strip_prefix(function));
+        rest.is_some_and(|rest| rest.starts_with('('))
+    };
+    let place = lines.iter().position(is_function)?;
+    let is_attribute = |line: &&&str| !line.is_empty() && !line.ends_with(['{', '}', ';']);
+    let above = lines[..place].iter().rev().take_while(is_attribute);
+    let code = above.filter(|line| !line.starts_with("//"));
+    Some(code.copied().collect::<Vec<&str>>().join("\n"))
+}
+
+fn played_script(files: &[Source], path: &str) -> Result<(), String> {
+    let name = path.strip_prefix(SCRIPTS);
+    if !name.is_some_and(|name| !name.contains('/') && name.ends_with(".txt")) {
+        return Err(format!(
+            "expected `PATH::test` or a script in `{SCRIPTS}`, but found `{path}`"
+        ));
+    }
+    let Some(script) = find(files, path) else {
+        return Err(format!("there is no script `{path}`"));
+    };
+    if !script.text.contains(SCRIPT_SEPARATOR) {
+        return Err(format!("the script `{path}` tells the engine nothing"));
+    }
+    Ok(())
+}
+
+fn find<'a>(files: &'a [Source], path: &str) -> Option<&'a Source> {
+    files.iter().find(|file| file.path == path)
+}
+
+#[test]
+fn planted_rows_without_a_proof_are_found() {
+    let text = "\
+| The manual says | Proof |
+|---|---|
+| proven | `a.rs::holds` |
+| a \\| b | `crates/engine/testdata/a.txt`<br>`a.rs::holds_later` |
+| changed | ruling W21a: it says why |
+| later | not yet: with the next release |
+| elsewhere | out of scope: another manual |
+| nothing | |
+| | `a.rs::holds` |
+| one cell |
+| three | `a.rs::holds` | cells |
+| gone | `a.rs::gone` |
+| no file | `b.rs::holds` |
+| no test | `a.rs::helper` |
+| ignored | `a.rs::sleeps`<br>`a.rs::sleeps_by_condition` |
+| golden bytes | `crates/engine/testdata/golden/a.txt` |
+| no script | `crates/engine/testdata/b.txt` |
+| empty script | `crates/engine/testdata/empty.txt` |
+| no rule | ruling W: why |
+| no reason | ruling W1: |
+| prose | it is so |
+
+text
+";
+    let planted = Source::planted(TABLE, text);
+    let expected = [8, 9, 10, 11, 12, 13, 14, 15, 15, 16, 17, 18, 19, 20, 21];
+    expect_lines(
+        |table| without_proof(table, &planted_files()),
+        &planted,
+        &expected,
+    );
+}
+
+fn planted_files() -> [Source; 4] {
+    let code = "\
+mod a;
+#[test]
+fn holds() {}
+
+/// Says #[ignore] in words only.
+#[tokio::test(
+    flavor = \"multi_thread\"
+)]
+async fn holds_later() {
+    helper();
+}
+fn helper() {}
+#[test]
+#[ignore = \"slow\"]
+fn sleeps() {}
+
+#[test]
+#[cfg_attr(unix, ignore)]
+fn sleeps_by_condition() {}
+";
+    [
+        Source::planted("a.rs", code),
+        Source::planted("crates/engine/testdata/a.txt", "define\n----\nok\n"),
+        Source::planted("crates/engine/testdata/empty.txt", "only words\n"),
+        Source::planted("crates/engine/testdata/golden/a.txt", "define\n----\nok\n"),
+    ]
+}
