@@ -334,6 +334,23 @@ mod tests {
     }
 
     #[test]
+    fn each_field_has_the_range_and_the_signs_of_the_manual() {
+        for expression in [
+            "0 0 1 1 0",
+            "59 23 31 12 7",
+            "0-59 0-23 1-31 1-12 0-7",
+            "*/59 */23 */31 */12 */7",
+            "1,5-9,10-20/2 0,23 1,31 1,12 0,6",
+        ] {
+            assert_eq!(refusal(expression), "accepted", "{expression}");
+        }
+        assert_eq!(
+            firings("5,10-30/10 9-10 * * *", "UTC", "2026-03-05T09:05:00Z"),
+            ["03-05 09:10:00", "03-05 09:20:00", "03-05 09:30:00"]
+        );
+    }
+
+    #[test]
     fn an_unknown_time_zone_is_refused() {
         let error = Cron::new("0 0 * * *", "Mars/Olympus").map(|_| ());
         assert_eq!(error, Err(CronInvalid::Timezone("Mars/Olympus".to_owned())));

@@ -2,6 +2,7 @@
 
 use crate::{accept, accept_block, accept_body, check, check_body};
 use expect_test::expect;
+use flotilla_engine::definition::Idempotency;
 
 #[test]
 fn e101_e102_e103_e108_missing_keys() {
@@ -286,4 +287,28 @@ fn the_start_step_comes_first_wherever_it_stands() {
         .map(|step| step.name.as_str())
         .collect();
     assert_eq!(names, ["start", "b"]);
+}
+
+#[test]
+fn idempotency_is_one_of_three_words_and_none_by_default() {
+    assert_eq!(accept_block("").idempotency, Idempotency::None);
+    for (word, mode) in [
+        ("none", Idempotency::None),
+        ("optional", Idempotency::Optional),
+        ("required", Idempotency::Required),
+    ] {
+        let definition = accept_block(&format!("idempotency: {word}\n"));
+        assert_eq!(definition.idempotency, mode, "{word}");
+    }
+}
+
+#[test]
+fn a_version_is_any_text() {
+    for version in ["2.0.0", "spring 2026", "überprüft/3:b", "0"] {
+        let text = format!(
+            "kind: Workflow\nname: w\nversion: \"{version}\"\n{}",
+            crate::START
+        );
+        assert_eq!(accept(&text).version.as_str(), version);
+    }
 }

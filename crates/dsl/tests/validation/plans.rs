@@ -3,8 +3,8 @@
 use crate::{accept_block, check_block};
 use expect_test::{Expect, expect};
 use flotilla_engine::definition::{
-    Breaker, Cache, CacheKeyPart, ErrorClasses, Fallback, FallbackCondition, Health, Plan,
-    RateLimit, Segment, Selection, Tracking,
+    Backoff, BackoffKind, Breaker, Cache, CacheKeyPart, ErrorClasses, Fallback, FallbackCondition,
+    Health, Plan, RateLimit, RetryPolicy, Segment, Selection, Tracking,
 };
 
 fn plan(lines: &str) -> String {
@@ -356,4 +356,73 @@ fn a_plan_with_everything_reaches_the_definition() {
         )),
         Some((1, 1))
     );
+}
+
+#[test]
+fn the_blocks_of_the_manuals_executor_reach_the_definition() {
+    let plan = accept_plan(
+        r#"
+        retry: {max_attempts: 3, backoff: exponential, initial_delay_ms: 1000, max_delay_ms: 20000}
+        breaker: {failure_threshold: 7, cooldown_ms: 31000, half_open_max_calls: 4}
+        rate_limit: {max_per_second: 100, max_per_minute: 5000, max_per_hour: 50000}
+        tracking: {mode: async, timeout_ms: 310000}
+    health: {window_ms: 310000, decay: 0.8, min_samples: 11}
+    cache: {ttl_ms: 3600000, key: "charge", invalidate_on: [payment.refunded, customer.deleted]}
+"#,
+    );
+    let executor = &plan.executors[0];
+    let backoff = Backoff {
+        kind: BackoffKind::Exponential,
+        initial_delay_ms: 1_000,
+        max_delay_ms: 20_000,
+    };
+    let retry = RetryPolicy {
+        max_attempts: 3,
+        backoff,
+        within_ms: None,
+    };
+    let breaker = Breaker {
+        failure_threshold: 7,
+        cooldown_ms: 31_000,
+        half_open_max_calls: 4,
+    };
+    assert_eq!(
+        (executor.retry, executor.breaker),
+        (Some(retry), Some(breaker))
+    );
+    let limit = RateLimit {
+        max_per_second: Some(100),
+        max_per_minute: Some(5_000),
+        max_per_hour: Some(50_000),
+    };
+    assert_eq!(executor.rate_limit, Some(limit));
+    let timeout_ms = 310_000;
+    assert_eq!(executor.tracking, Tracking::Async { timeout_ms });
+    let health = Health {
+        window_ms: 310_000,
+        decay_millionths: 800_000,
+        min_samples: 11,
+    };
+    assert_eq!(plan.health, Some(health));
+    let cache = plan.cache.expect("the block is there");
+    let events: Vec<&str> = cache
+        .invalidate_on
+        .iter()
+        .map(|name| name.as_str())
+        .collect();
+    assert_eq!(cache.ttl_ms, 3_600_000);
+    assert_eq!(events, ["payment.refunded", "customer.deleted"]);
+}
+
+#[test]
+fn each_selection_has_its_word() {
+    for (word, selection) in [
+        ("static-order", Selection::StaticOrder),
+        ("round-robin", Selection::RoundRobin),
+        ("random", Selection::Random),
+        ("health-weighted", Selection::HealthWeighted),
+    ] {
+        let plan = accept_plan(&format!("    selection: {word}\n    health: {{}}\n"));
+        assert_eq!(plan.selection, selection, "{word}");
+    }
 }

@@ -186,6 +186,37 @@ fn empty_blocks_have_the_defaults_of_w3() {
 }
 
 #[test]
+fn the_manuals_blocks_reach_the_definition() {
+    let step = run_step(
+        r#"
+  retry:
+    max_attempts: 5
+    backoff: exponential_jitter
+    initial_delay_ms: 500
+    max_delay_ms: 30000
+    within_ms: 120000
+  poll:
+    initialDelayMs: 2000
+    maxAttempts: 30
+    backoff: linear
+    baseDelayMs: 2000
+    maxDelayMs: 45000
+"#,
+    );
+    let retry = RetryPolicy {
+        max_attempts: 5,
+        backoff: backoff(BackoffKind::ExponentialJitter, 500, 30_000),
+        within_ms: Some(120_000),
+    };
+    let poll = PollPolicy {
+        initial_delay_ms: 2_000,
+        max_attempts: 30,
+        backoff: backoff(BackoffKind::Linear, 2_000, 45_000),
+    };
+    assert_eq!((step.retry, step.poll), (Some(retry), Some(poll)));
+}
+
+#[test]
 fn the_default_cap_of_a_retry_rises_to_the_initial_delay() {
     let retry = run_step("  retry: {initialDelayMs: 45000}\n").retry;
     assert_eq!(

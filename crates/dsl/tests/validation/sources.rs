@@ -284,3 +284,76 @@ fn search_attributes_have_either_source_key_with_or_without_the_dollar() {
         }
     );
 }
+
+#[test]
+fn a_schedule_with_everything_reaches_the_definition() {
+    let schedule = accept_block(
+        "schedule: {cron: \"30 2 * * 0\", timezone: Europe/Berlin, max_concurrent: 4, input: '{\"mode\": \"full\"}', paused: true, catchup_window_ms: 60000}\n",
+    )
+    .schedule;
+    let expected = Schedule {
+        timing: Timing::Cron {
+            expression: "30 2 * * 0".to_owned(),
+            timezone: "Europe/Berlin".to_owned(),
+        },
+        max_concurrent: 4,
+        input: "{\"mode\":\"full\"}".to_owned(),
+        paused: true,
+        catchup_window_ms: 60_000,
+    };
+    assert_eq!(schedule, Some(expected));
+}
+
+#[test]
+fn a_trigger_with_everything_reaches_the_definition() {
+    for (word, consumption) in [
+        ("shared", Consumption::Shared),
+        ("exclusive", Consumption::Exclusive),
+        ("key_shared", Consumption::KeyShared),
+    ] {
+        let trigger = accept_block(&format!(
+            "trigger: {{stream: orders, namespace: prod, consumer_group: billing, mode: {word}, batch_size: 20, batch_timeout_ms: 700}}\n"
+        ))
+        .trigger
+        .expect("the block is there");
+        let namespace = trigger.namespace.as_ref().map(|name| name.as_str());
+        assert_eq!(
+            (
+                trigger.stream.as_str(),
+                namespace,
+                trigger.consumer_group.as_str()
+            ),
+            ("orders", Some("prod"), "billing")
+        );
+        assert_eq!(
+            (
+                trigger.consumption,
+                trigger.batch_size,
+                trigger.batch_timeout_ms
+            ),
+            (consumption, 20, 700)
+        );
+    }
+}
+
+#[test]
+fn a_search_attribute_is_a_text_a_number_or_a_time() {
+    let attributes = accept_block(
+        r#"
+        searchAttributes:
+          - {name: customer_id, type: string, from: input.customer_id}
+          - {name: order_amount, type: number, from: input.amount}
+          - {name: created_at, type: timestamp, from: input.timestamp}
+        "#,
+    )
+    .search_attributes;
+    let kinds: Vec<AttributeKind> = attributes.iter().map(|one| one.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            AttributeKind::String,
+            AttributeKind::Number,
+            AttributeKind::Timestamp
+        ]
+    );
+}

@@ -68,3 +68,31 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     expect_not_stored(&parked, "typo");
     parked.expect_nothing_lost();
 }
+
+#[test]
+fn a_schedule_that_can_never_fire_is_refused_with_its_place() {
+    let parked = Parked::start();
+    for (schedule, column, said) in [
+        ("{cron: \"0 0 * *\"}", 18, "5 fields"),
+        ("{cron: \"0 0 30 2 *\"}", 18, "would never fire"),
+        (
+            "{cron: \"0 0 * * *\", timezone: Europe/Berln}",
+            41,
+            "no time zone \"Europe/Berln\"",
+        ),
+    ] {
+        let text = format!(
+            "kind: Workflow\nname: never\nversion: \"1\"\nschedule: {schedule}\nstart:\n  \
+             run: \"@actions/a\"\n  transitions: {{success: flo.Completed, failure: flo.Failed}}\n"
+        );
+        let file = parked.scratch().write("never.yaml", text);
+        let finding = &expect_refused(&parked, &file)[0];
+        assert_eq!(finding["code"], "E506", "{finding}");
+        let place = (&finding["line"], &finding["column"]);
+        assert_eq!(place, (&4.into(), &column.into()), "{finding}");
+        let message = finding["message"].as_str().expect("a message");
+        assert!(message.contains(said), "{message}");
+    }
+    expect_not_stored(&parked, "never");
+    parked.expect_nothing_lost();
+}

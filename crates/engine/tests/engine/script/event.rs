@@ -3,8 +3,9 @@
 use super::show::{definition_of, line, option, payload, shortened, step_name, target};
 use super::world::World;
 use flotilla_engine::definition::Definition;
-use flotilla_engine::ids::RunNumber;
+use flotilla_engine::ids::{Namespace, RunId, RunNumber};
 use flotilla_engine::tables::{Event, EventKind, History, HistoryRecord, PayloadRef, RunRecord};
+use flotilla_engine::view::EventView;
 use flotilla_engine::{NodeId, view};
 
 /// The events of a run whose sequence numbers are wanted.
@@ -28,6 +29,27 @@ pub(super) fn events(
         }
     }
     out
+}
+
+/// The whole history of a run as callers read it.
+pub(super) fn published(world: &World, namespace: &Namespace, id: &str) -> Vec<String> {
+    let id = RunId::new(id).expect("a run id");
+    let page = view::history(&world.store, namespace, &id, (0, usize::MAX)).expect("memory");
+    let events = page.expect("the run exists").events.into_iter();
+    events.map(event_as_published).collect()
+}
+
+fn event_as_published(event: EventView) -> String {
+    let step = event.step.unwrap_or_default();
+    let words = [
+        event.type_name,
+        &step,
+        "|",
+        &event.detail,
+        &event.attributes,
+    ];
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    format!("  {} {}", event.seq, words.join(" "))
 }
 
 fn event_in_words(world: &World, definition: &Definition, event: &Event) -> String {

@@ -1,7 +1,7 @@
 //! Questions: what the tables say now.
 
 use super::dead_letter;
-use super::event::events;
+use super::event::{events, published};
 use super::group;
 use super::kv;
 use super::line::Line;
@@ -23,13 +23,14 @@ use flotilla_engine::tables::{
 use flotilla_engine::view;
 use std::collections::BTreeMap;
 
-const QUESTIONS: [&str; 14] = [
+const QUESTIONS: [&str; 15] = [
     "show",
     "timers",
     "ready",
     "quarantine",
     "workers",
     "history",
+    "published",
     "stamps",
     "kept",
     "due",
@@ -82,6 +83,10 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             let run = world.read::<Runs>(&number).expect("the run exists");
             let wanted = line.next_number()..=line.next_number();
             events(world, number, &run, wanted)
+        }
+        "published" => {
+            let id = line.word();
+            listed(published(world, &line.namespace(), &id).into_iter())
         }
         "due" => listed(schedule::due(world).into_iter()),
         "runs" => query::answer(world, &mut line),
