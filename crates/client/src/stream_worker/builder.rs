@@ -122,8 +122,7 @@ impl StreamWorkerBuilder {
     settings! {
         /// The consumer group; created with the defaults when it is missing. `default` by default.
         group: String;
-        /// The consumer's name within the group. The worker's id by default; with another one the
-        /// registry does not count its records.
+        /// The consumer's name within the group. The worker's id by default.
         consumer: String;
         /// The worker's id, unique in its namespace. The host's name and a random number by default.
         worker_id: String;
@@ -235,4 +234,23 @@ fn invalid(expectation: &str) -> ClientError {
         "worker_invalid",
         format!("expected {expectation}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ClientOptions;
+
+    #[tokio::test]
+    async fn the_times_that_are_not_told_are_those_of_the_manual() {
+        let options = ClientOptions {
+            endpoints: vec!["127.0.0.1:9000".to_owned()],
+            ..ClientOptions::default()
+        };
+        let client = Client::connect(options).expect("an endpoint");
+        let setup = StreamWorker::builder(client, "orders", |_| async { Ok(()) }).setup;
+        assert_eq!(setup.heartbeat_interval, Duration::from_secs(30));
+        assert_eq!(setup.message_timeout, Duration::from_secs(300));
+        assert_eq!(setup.block, Duration::from_secs(30));
+    }
 }

@@ -46,6 +46,7 @@ impl Member {
             group: self.setup.group.clone(),
             consumer: self.setup.consumer.clone(),
             incarnation: self.incarnation,
+            worker_id: self.setup.worker_id.clone(),
             create: Some(v1::GroupSettings::default()),
             ..v1::JoinGroupRequest::default()
         };

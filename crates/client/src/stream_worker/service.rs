@@ -6,6 +6,7 @@ use super::record::InHand;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::worker::announce_drain;
 use flotilla_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +63,7 @@ impl Service {
         let _abandoned_at_the_end = self.abandon.clone().drop_guard();
         tokio::select! {
             biased;
-            () = stop.cancelled() => {}
+            () = stop.cancelled() => self.announce().await,
             ended = self.work(on_ready) => ended?,
         }
         self.drain().await;
@@ -191,6 +192,18 @@ impl Service {
             }
             drop(slot);
         });
+    }
+
+    /// Has the registry show that the worker drains, if it has something to wait for.
+    async fn announce(&self) {
+        if self.load() > 0 {
+            let Member {
+                client,
+                setup,
+                incarnation,
+            } = &*self.member;
+            announce_drain(client.clone(), setup.worker_id.clone(), *incarnation).await;
+        }
     }
 
     /// Lets handlers end, drops those that do not, and leaves.

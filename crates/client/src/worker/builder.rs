@@ -292,3 +292,21 @@ fn invalid(expectation: &str) -> ClientError {
         format!("expected {expectation}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ClientOptions;
+
+    #[tokio::test]
+    async fn the_times_that_are_not_told_are_those_of_the_manual() {
+        let options = ClientOptions {
+            endpoints: vec!["127.0.0.1:9000".to_owned()],
+            ..ClientOptions::default()
+        };
+        let client = Client::connect(options).expect("an endpoint");
+        let builder = Worker::builder(client);
+        assert_eq!(builder.heartbeat_interval, Duration::from_secs(30));
+        assert_eq!(builder.action_timeout, Duration::from_secs(300));
+    }
+}

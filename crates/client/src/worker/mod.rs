@@ -28,6 +28,7 @@
 //! input or output. The crew runs handlers. The service moves messages between the two and the
 //! stream, and opens the stream again when it breaks.
 
+mod announce;
 mod builder;
 mod context;
 mod crew;
@@ -42,6 +43,7 @@ mod result;
 mod service;
 mod session;
 
+pub(crate) use announce::announce_drain;
 pub(crate) use builder::host;
 pub use builder::{Worker, WorkerBuilder};
 pub use context::ActionContext;

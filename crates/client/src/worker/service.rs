@@ -1,5 +1,6 @@
 //! A worker's life: register, talk to one leader after the other, drain, deregister.
 
+use super::announce_drain;
 use super::builder::Setup;
 use super::crew::Crew;
 use super::hooks::Hooks;
@@ -95,12 +96,17 @@ impl Service {
             .unwrap_or_else(never)
     }
 
-    /// Takes no more tasks, and lets those that run end.
+    /// Takes no more tasks, lets those that run end, and has the registry show it.
     pub(super) fn stop_gracefully(&mut self) {
         self.drain();
         self.stopping = Some(Stopping {
             hard_stop_at: Some(Instant::now() + self.setup.drain_grace),
         });
+        // Without tasks it deregisters at once: there is nothing to see in between.
+        if self.is_registered && !self.ledger.is_settled() {
+            let (client, worker_id) = (self.client.clone(), self.setup.worker_id.clone());
+            tokio::spawn(announce_drain(client, worker_id, self.incarnation));
+        }
     }
 
     /// Takes no more tasks, and says how many it waits for.

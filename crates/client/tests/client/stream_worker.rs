@@ -1,11 +1,12 @@
 //! The stream worker SDK.
 
 use crate::fake::{FakeNode, client, refusal};
+use crate::worker::is_drawn_id;
 use flotilla_api::v1;
 use flotilla_client::{ClientError, RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tonic::Code;
 
@@ -77,6 +78,7 @@ fn delivery(id: &str) -> v1::TakeRecordsResponse {
     let record = v1::Record {
         id: id.to_owned(),
         payload: r#"{"n":1}"#.into(),
+        headers: [("source".to_owned(), "web".to_owned())].into(),
         ..v1::Record::default()
     };
     let delivery = v1::Delivery {
@@ -110,6 +112,8 @@ async fn a_record_is_acknowledged_when_its_handler_returns() {
     let handler = |context: StreamContext| async move {
         let value: serde_json::Value = context.json()?;
         assert_eq!(value["n"], 1);
+        assert_eq!(context.payload(), r#"{"n":1}"#);
+        assert_eq!(context.headers()["source"], "web");
         assert_eq!((context.stream(), context.group()), ("orders", "billing"));
         assert_eq!((context.consumer(), context.namespace()), ("w1", "default"));
         assert_eq!((context.stream_id(), context.attempt()), ("7-0", 1));
@@ -150,6 +154,101 @@ async fn a_handler_that_fails_panics_or_takes_too_long_gives_its_record_back() {
             "{id}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_worker_says_who_it_is_and_what_it_is_not_told_has_its_default() {
+    let mut node = FakeNode::start().await;
+    let _running = run(StreamWorker::builder(client(&[&node]), "orders", fine));
+    let (worker, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    let (id, machine) = (&worker.worker_id, &worker.machine_id);
+    assert!(is_drawn_id(id, machine), "{id} on {machine}");
+    assert_eq!(worker.processes[0].name, "orders/default");
+    assert_eq!((worker.max_concurrency, worker.metadata.len()), (10, 0));
+    let (joining, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert_eq!(joining.group, "default");
+    assert_eq!((&joining.consumer, &joining.worker_id), (id, id));
+    assert!(joining.create.is_some(), "a group that is missing is made");
+    call.answer(v1::JoinGroupResponse {
+        mode: v1::GroupMode::Shared.into(),
+        ack_timeout_ms: LONG_MS,
+    });
+    let (take, _call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    assert_eq!((take.limit, take.block_ms), (10, Some(30_000)));
+
+    let mut node = FakeNode::start().await;
+    let told = builder(&node, fine)
+        .consumer("front")
+        .machine_id("rack-7")
+        .metadata(r#"{"version":"2"}"#);
+    let _running = run(told);
+    let (worker, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    assert_eq!(worker.machine_id, "rack-7");
+    assert_eq!(worker.metadata, r#"{"version":"2"}"#);
+    let (joining, _call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert_eq!(
+        (joining.consumer.as_str(), joining.worker_id.as_str()),
+        ("front", "w1")
+    );
+}
+
+#[tokio::test]
+async fn a_worker_takes_batches_and_never_more_records_than_it_has_room_for() {
+    let mut node = FakeNode::start().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let closed = gate.clone();
+    let handler = move |_: StreamContext| {
+        let closed = closed.clone();
+        async move {
+            closed.acquire().await?.forget();
+            Ok(())
+        }
+    };
+    let builder = builder(&node, handler).concurrency(3_u32).batch_size(2_u32);
+    let _running = run(builder);
+    employ(&mut node, LONG_MS).await;
+    let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    assert_eq!(take.limit, 2, "no more than a batch");
+    let batch = [delivery("1-0"), delivery("2-0")].map(|one| one.deliveries);
+    call.answer(v1::TakeRecordsResponse {
+        deliveries: batch.concat(),
+    });
+    give(&mut node, "3-0").await;
+    // All three handlers run: the next call is an acknowledgement, and then there is room for one.
+    gate.add_permits(1);
+    let (_, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
+    call.answer(v1::AckRecordsResponse { settled_count: 1 });
+    give(&mut node, "4-0").await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_tells_how_many_records_are_in_hand() {
+    let mut node = FakeNode::start().await;
+    let handler = |_: StreamContext| std::future::pending();
+    let builder = builder(&node, handler).heartbeat_interval(Duration::from_millis(10));
+    let _running = run(builder);
+    let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    let joined = v1::JoinGroupResponse {
+        ack_timeout_ms: LONG_MS,
+        ..v1::JoinGroupResponse::default()
+    };
+    let mut load = 0;
+    while load == 0 {
+        let call = node.call().await;
+        match call.rpc() {
+            "join_group" => call.answer(joined),
+            "take_records" => call.answer(delivery("7-0")),
+            "heartbeat" => {
+                load = call.decode::<v1::HeartbeatRequest>().current_load;
+                call.answer(v1::HeartbeatResponse::default());
+            }
+            other => panic!("expected no call of {other}"),
+        }
+    }
+    assert_eq!(load, 1);
 }
 
 #[tokio::test]
@@ -233,6 +332,7 @@ async fn a_worker_that_is_stopped_lets_its_handler_end_and_leaves() {
     give(&mut node, "7-0").await;
     begun.notified().await;
     running.stop.send(()).expect("the worker runs");
+    expect_drain(&mut node).await;
     open.notify_one();
     let (_, call) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
     call.answer(v1::AckRecordsResponse { settled_count: 1 });
@@ -254,6 +354,7 @@ async fn a_handler_that_outlives_the_grace_is_dropped_and_its_record_left_to_oth
     give(&mut node, "7-0").await;
     begun.notified().await;
     running.stop.send(()).expect("the worker runs");
+    expect_drain(&mut node).await;
     expect_farewell(&mut node).await;
     running.ended.await.expect("no panic").expect("a good end");
 }
@@ -279,6 +380,17 @@ async fn a_worker_that_is_drained_or_replaced_ends() {
         let ended = running.ended.await.expect("no panic");
         assert_eq!(ended.is_ok(), is_good);
     }
+}
+
+/// The registry is to show that the worker drains.
+async fn expect_drain(node: &mut FakeNode) {
+    let (drain, call) = node.unary::<v1::DrainRequest>("drain").await;
+    assert_eq!(drain.worker_id, "w1");
+    assert!(
+        drain.incarnation.is_some(),
+        "it must not drain its own successor"
+    );
+    call.answer(v1::DrainResponse {});
 }
 
 async fn expect_farewell(node: &mut FakeNode) {

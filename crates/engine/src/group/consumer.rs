@@ -2,7 +2,7 @@
 
 use super::create::{NewGroup, open};
 use super::{GroupRef, Numbered, arm, assign::reassign, find, require};
-use crate::ids::{ConsumerName, GroupNumber, Namespace};
+use crate::ids::{ConsumerName, GroupNumber, Namespace, WorkerId};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
@@ -10,6 +10,7 @@ use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{ConsumerRecord, Consumers, Groups};
 use crate::turn::{Outcome, Turn};
+use crate::worker;
 use serde::{Deserialize, Serialize};
 
 /// A consumer's time is written at most so often, in milliseconds: it costs a row.
@@ -24,6 +25,8 @@ pub struct JoinGroup {
     pub consumer: ConsumerName,
     /// A random number of its process: a new one gives back at once what the old one had.
     pub incarnation: u64,
+    /// The worker that it consumes for, if there is one (A20).
+    pub worker: Option<WorkerId>,
     /// What a group that is missing is created with; `None` refuses instead.
     pub create: Option<NewGroup>,
 }
@@ -70,6 +73,7 @@ impl JoinGroup {
             ConsumerRecord {
                 number,
                 incarnation: self.incarnation,
+                worker: self.worker.clone(),
                 joined_at_ms: now_ms,
                 heard_at_ms: now_ms,
             },
@@ -164,6 +168,23 @@ pub(super) fn hear(
         turn.put::<Consumers>(&key, heard);
     }
     Ok(())
+}
+
+/// Counts records that a consumer settled, or did not settle in time, for its worker (A20).
+pub(super) fn count(
+    turn: &mut Turn<'_, '_>,
+    (namespace, number): (&Namespace, GroupNumber),
+    (group, consumer): (&GroupRef, &ConsumerName),
+    (acked, nacked): (u64, u64),
+) -> Result<(), StoreError> {
+    if acked + nacked == 0 {
+        return Ok(());
+    }
+    let consumer = turn.get::<Consumers>(&(number, consumer.clone()))?;
+    let Some(worker) = consumer.and_then(|consumer| consumer.worker.clone()) else {
+        return Ok(());
+    };
+    worker::count_records(turn, (namespace, &worker), (group, (acked, nacked)))
 }
 
 fn remove(turn: &mut Turn<'_, '_>, target: &mut Numbered, name: &ConsumerName) {

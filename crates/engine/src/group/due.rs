@@ -5,10 +5,11 @@
 
 use super::give_back::{Reason, give_back};
 use super::settle::keep;
-use super::{DeliveryKey, Numbered, announce, arm, consumer, delete, waiting};
+use super::{DeliveryKey, GroupRef, Numbered, announce, arm, consumer, delete, waiting};
 use crate::ids::{ConsumerName, GroupNumber};
 use crate::limits::{CONSUMERS_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
+use crate::stream;
 use crate::tables::{Consumers, Deliveries, DeliveryRecord, GroupRecord, Groups};
 use crate::turn::{Outcome, Turn};
 use std::collections::BTreeMap;
@@ -69,6 +70,7 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
             Reason::Expired
         };
         let mut left = Vec::new();
+        let mut expired_count = 0;
         for record in &delivery.records {
             let has_ended = is_abandoned || record.expires_at_ms <= now_ms;
             if !has_ended || rows_left == 0 || burials_left == 0 {
@@ -78,6 +80,10 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
             let is_buried = give_back(turn, target, record, reason)?;
             rows_left -= 1;
             burials_left -= usize::from(is_buried);
+            expired_count += u64::from(!is_abandoned);
+        }
+        if expired_count > 0 {
+            count_expired(turn, target, (&key.1, expired_count))?;
         }
         target.1.has_abandoned |= is_abandoned && !left.is_empty();
         if left.len() < delivery.records.len() {
@@ -85,6 +91,25 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
         }
     }
     Ok(rows_left < SWEEP_ROWS_MAX)
+}
+
+/// Counts records that a consumer did not settle in time as failures of its worker (A20).
+fn count_expired(
+    turn: &mut Turn<'_, '_>,
+    (number, group): &Numbered,
+    (consumer, count): (&ConsumerName, u64),
+) -> Result<(), StoreError> {
+    let stream = stream::load(turn, group.stream)?;
+    let name = GroupRef {
+        stream: stream.name.clone(),
+        group: group.name.clone(),
+    };
+    consumer::count(
+        turn,
+        (&stream.namespace, *number),
+        (&name, consumer),
+        (0, count),
+    )
 }
 
 /// A delivery of which something has to be given back; all of it, when its consumer is gone.

@@ -9,7 +9,6 @@ use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, GroupRecord, Groups};
 use crate::turn::{Outcome, Turn};
-use crate::worker;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -57,7 +56,8 @@ impl AckRecords {
             announce(turn, &target.1)?;
         }
         let counts = (settled.len() as u64, 0);
-        worker::count_records(turn, (namespace, &self.consumer), (&self.group, counts))?;
+        let (owner, consumer) = ((namespace, target.0), (&self.group, &self.consumer));
+        consumer::count(turn, owner, consumer, counts)?;
         finish(turn, target, (&self.consumer, settled.len()))
     }
 }
@@ -77,7 +77,8 @@ impl NackRecords {
             announce(turn, &target.1)?;
         }
         let counts = (0, settled.len() as u64);
-        worker::count_records(turn, (namespace, &self.consumer), (&self.group, counts))?;
+        let (owner, consumer) = ((namespace, target.0), (&self.group, &self.consumer));
+        consumer::count(turn, owner, consumer, counts)?;
         finish(turn, target, (&self.consumer, settled.len()))
     }
 }

@@ -43,7 +43,9 @@ impl TakeRecords {
         if let Some(given) = turn.get::<Deliveries>(&key)? {
             return Ok(taken(given.records.len()));
         }
-        if worker::is_draining(turn, namespace, &self.consumer)? {
+        if let Some(worker) = &consumer.worker
+            && worker::is_draining(turn, (namespace, worker))?
+        {
             return Ok(taken(0));
         }
         let stream = stream::load(turn, target.1.stream)?;

@@ -6,7 +6,9 @@
 use super::{Key, tables};
 use crate::definition::Consumption;
 use crate::group::TakeId;
-use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamNumber, WorkflowName};
+use crate::ids::{
+    ConsumerName, GroupName, GroupNumber, Namespace, StreamNumber, WorkerId, WorkflowName,
+};
 use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamRecord};
@@ -108,6 +110,9 @@ pub struct ConsumerRecord {
     pub number: u32,
     /// A random number of its process.
     pub incarnation: u64,
+    /// The worker that it consumes for: its records are counted there, and it gets nothing while that
+    /// worker drains (A20, A21).
+    pub worker: Option<WorkerId>,
     /// When it joined, in milliseconds.
     pub joined_at_ms: u64,
     /// When it was last heard, give or take a few seconds; in milliseconds.

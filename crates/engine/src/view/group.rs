@@ -200,7 +200,7 @@ pub fn delivery(
 }
 
 /// Whether a take of the consumer would get something at `now_ms`, or be refused: only then is it
-/// worth an entry of the log. A consumer that is named after a worker which drains gets nothing.
+/// worth an entry of the log. A consumer whose worker drains gets nothing.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
@@ -216,7 +216,7 @@ pub fn has_records(
     let Some(joined) = read::<Consumers>(reader, &(number, consumer.clone()))? else {
         return Ok(true);
     };
-    if is_draining(reader, namespace, consumer)? {
+    if is_draining(reader, namespace, joined.worker.as_ref())? {
         return Ok(false);
     }
     let is_full = group.pending_count() >= PENDING_MAX;
@@ -236,16 +236,16 @@ pub fn has_records(
     Ok(false)
 }
 
-/// Whether the worker that the consumer is named after drains (A21).
+/// Whether there is a worker, and it drains (A21).
 fn is_draining(
     reader: &dyn Reader,
     namespace: &Namespace,
-    consumer: &ConsumerName,
+    worker: Option<&WorkerId>,
 ) -> Result<bool, StoreError> {
-    let Ok(worker) = WorkerId::new(consumer.as_str()) else {
+    let Some(worker) = worker else {
         return Ok(false);
     };
-    let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker))?;
+    let activity = read::<WorkerActivities>(reader, &(namespace.clone(), worker.clone()))?;
     Ok(activity.is_some_and(|activity| activity.is_draining))
 }
 

@@ -1,7 +1,7 @@
 //! What a worker does: written here, and by every task that it takes and reports.
 
 use crate::group::GroupRef;
-use crate::ids::{ActionName, ActionRunNumber, ConsumerName, Namespace, WorkerId};
+use crate::ids::{ActionName, ActionRunNumber, Namespace, WorkerId};
 use crate::store::StoreError;
 use crate::tables::{SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerState};
 use crate::turn::Turn;
@@ -69,22 +69,15 @@ pub(crate) fn count(
     })
 }
 
-/// Counts records of a group, by whether they were acknowledged or given back, for the worker that
-/// the consumer is named after, if there is one (A20).
+/// Counts records of a group, by whether they were acknowledged or came back (A20).
 pub(crate) fn count_records(
     turn: &mut Turn<'_, '_>,
-    (namespace, consumer): (&Namespace, &ConsumerName),
+    worker: WorkerRef<'_>,
     (group, (acked, nacked)): (&GroupRef, (u64, u64)),
 ) -> Result<(), StoreError> {
-    let Ok(worker) = WorkerId::new(consumer.as_str()) else {
-        return Ok(());
-    };
-    if acked + nacked == 0 {
-        return Ok(());
-    }
     let now_ms = turn.now_ms();
     let name = format!("{}/{}", group.stream, group.group);
-    change(turn, (namespace, &worker), |activity| {
+    change(turn, worker, |activity| {
         let process = activity.processes.entry(name).or_default();
         process.last_run_at_ms = Some(now_ms);
         process.run_count += acked;
@@ -94,16 +87,12 @@ pub(crate) fn count_records(
     })
 }
 
-/// Whether the worker that the consumer is named after drains (A21).
+/// Whether the worker is registered and drains (A21).
 pub(crate) fn is_draining(
     turn: &mut Turn<'_, '_>,
-    namespace: &Namespace,
-    consumer: &ConsumerName,
+    (namespace, worker): WorkerRef<'_>,
 ) -> Result<bool, StoreError> {
-    let Ok(worker) = WorkerId::new(consumer.as_str()) else {
-        return Ok(false);
-    };
-    let activity = turn.get::<WorkerActivities>(&(namespace.clone(), worker))?;
+    let activity = turn.get::<WorkerActivities>(&(namespace.clone(), worker.clone()))?;
     Ok(activity.is_some_and(|activity| activity.is_draining))
 }
 

@@ -6,17 +6,20 @@ use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{WorkerActivities, WorkerActivityRecord, Workers};
+use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerRecord, Workers};
 use crate::task;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Tells a worker to finish its tasks and take no more. Sticky until it registers again.
+/// Tells a worker to finish its tasks and take no more, or says that it does so of its own accord.
+/// Sticky until it registers again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainWorker {
     /// The worker.
     pub worker_id: WorkerId,
+    /// Its process; `None` drains whichever is registered. A newer one is left alone.
+    pub incarnation: Option<u64>,
 }
 
 /// Removes a worker. Removing one that is not there is no error; tasks that it still holds are
@@ -32,9 +35,10 @@ pub struct DeregisterWorker {
 impl DrainWorker {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let key = (namespace.clone(), self.worker_id.clone());
-        let activity = turn
-            .get::<WorkerActivities>(&key)?
-            .ok_or_else(|| Rejection::WorkerNotFound(self.worker_id.clone()))?;
+        let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
+        let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
+        check_incarnation(&worker, self.incarnation, &self.worker_id)?;
+        let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
         if !activity.is_draining {
             let draining = WorkerActivityRecord {
                 is_draining: true,
@@ -56,15 +60,22 @@ impl DeregisterWorker {
         let Some(worker) = turn.get::<Workers>(&key)? else {
             return Ok(Reply::Done);
         };
-        if self
-            .incarnation
-            .is_some_and(|incarnation| incarnation != worker.incarnation)
-        {
-            return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
-        }
+        check_incarnation(&worker, self.incarnation, &self.worker_id)?;
         for lease in remove(turn, &key)? {
             task::release(turn, lease)?;
         }
         Ok(Reply::Done)
     }
+}
+
+/// Refuses what was meant for another process of the worker.
+fn check_incarnation(
+    worker: &WorkerRecord,
+    meant: Option<u64>,
+    worker_id: &WorkerId,
+) -> Result<(), Rejection> {
+    if meant.is_some_and(|incarnation| incarnation != worker.incarnation) {
+        return Err(Rejection::WorkerReplaced(worker_id.clone()));
+    }
+    Ok(())
 }

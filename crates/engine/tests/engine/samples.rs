@@ -244,6 +244,7 @@ fn on_workers() -> Vec<Body> {
         }),
         Body::DrainWorker(DrainWorker {
             worker_id: worker(),
+            incarnation: Some(5),
         }),
         Body::DeregisterWorker(DeregisterWorker {
             worker_id: worker(),

@@ -129,12 +129,28 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_engine::ids::WorkerNumber;
+    use flotilla_engine::tables::{ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
     fn asked() -> v1::RegisterRequest {
         v1::RegisterRequest {
             worker_id: "w".to_owned(),
             ..v1::RegisterRequest::default()
+        }
+    }
+
+    fn activity(state: WorkerState, is_draining: bool, load: u32) -> WorkerActivityRecord {
+        WorkerActivityRecord {
+            state,
+            is_draining,
+            load,
+            heard_at_ms: 0,
+            silence_due_ms: None,
+            leases: Vec::new(),
+            tasks_completed: 0,
+            tasks_failed: 0,
+            processes: BTreeMap::new(),
         }
     }
 
@@ -175,19 +191,103 @@ mod tests {
         }
     }
 
+    /// A worker that is registered so, with tasks behind it and two in hand.
+    fn counted(registered: RegisterWorker) -> WorkerView {
+        let consumer = ProcessRecord {
+            run_count: 3,
+            fail_count: 1,
+            last_run_at_ms: Some(70),
+        };
+        WorkerView {
+            id: registered.worker_id,
+            record: WorkerRecord {
+                number: WorkerNumber(1),
+                incarnation: registered.incarnation,
+                kind: registered.kind,
+                max_concurrency: registered.max_concurrency,
+                processes: registered.processes,
+                labels: registered.labels,
+                metadata: registered.metadata,
+                machine_id: registered.machine_id,
+                node: None,
+                registered_at_ms: 50,
+            },
+            activity: WorkerActivityRecord {
+                heard_at_ms: 80,
+                tasks_completed: 3,
+                tasks_failed: 1,
+                processes: BTreeMap::from([("events/processors".to_owned(), consumer)]),
+                ..activity(WorkerState::Healthy, false, 2)
+            },
+        }
+    }
+
+    #[test]
+    fn a_registration_comes_back_as_the_manuals_record() {
+        let process = |name: &str, kind: v1::ProcessKind| v1::Process {
+            name: name.to_owned(),
+            kind: kind.into(),
+        };
+        let asked = v1::RegisterRequest {
+            worker_type: v1::WorkerType::Stream.into(),
+            max_concurrency: 4,
+            processes: vec![
+                process("events/processors", v1::ProcessKind::StreamConsumer),
+                process("charge", v1::ProcessKind::Action),
+            ],
+            labels: BTreeMap::from([("zone".to_owned(), "eu".to_owned())]),
+            metadata: r#"{"version":"2"}"#.into(),
+            machine_id: "rack-7".to_owned(),
+            ..asked()
+        };
+        let worker = counted(registration(asked.clone()).unwrap());
+        let shown = record(&Namespace::default_namespace(), worker);
+        assert_eq!(shown.worker_type(), v1::WorkerType::Stream);
+        assert_eq!(shown.namespace, "default");
+        assert_eq!((shown.max_concurrency, shown.current_load), (4, 2));
+        assert_eq!((shown.tasks_completed, shown.tasks_failed), (3, 1));
+        assert_eq!(
+            (shown.registered_at_ms, shown.last_heartbeat_at_ms),
+            (50, 80)
+        );
+        assert_eq!(shown.machine_id.as_deref(), Some("rack-7"));
+        assert_eq!(shown.metadata, Some(asked.metadata));
+        assert_eq!(shown.labels, asked.labels);
+        let [consumer, action] = shown.processes.as_slice() else {
+            panic!("expected two processes: {shown:?}");
+        };
+        assert_eq!(
+            (consumer.name.as_str(), consumer.kind()),
+            ("events/processors", v1::ProcessKind::StreamConsumer)
+        );
+        assert_eq!(
+            (
+                consumer.run_count,
+                consumer.fail_count,
+                consumer.last_run_at_ms
+            ),
+            (3, 1, Some(70))
+        );
+        assert_eq!(
+            (action.kind(), action.run_count, action.last_run_at_ms),
+            (v1::ProcessKind::Action, 0, None)
+        );
+    }
+
+    #[test]
+    fn metadata_is_json_or_nothing() {
+        let of = |metadata: &'static str| {
+            registration(v1::RegisterRequest {
+                metadata: metadata.into(),
+                ..asked()
+            })
+        };
+        assert_eq!(of("").unwrap().metadata, None);
+        assert!(of("{").is_err_and(|refusal| !refusal.may_succeed_later()));
+    }
+
     #[test]
     fn a_silent_worker_is_unhealthy_even_while_it_drains_and_idle_is_derived() {
-        let activity = |state, is_draining, load| WorkerActivityRecord {
-            state,
-            is_draining,
-            load,
-            heard_at_ms: 0,
-            silence_due_ms: None,
-            leases: Vec::new(),
-            tasks_completed: 0,
-            tasks_failed: 0,
-            processes: BTreeMap::new(),
-        };
         let (healthy, silent) = (WorkerState::Healthy, WorkerState::Unhealthy);
         let said = |state, is_draining, load| status(&activity(state, is_draining, load));
         assert_eq!(said(silent, true, 1), v1::WorkerStatus::Unhealthy);

@@ -145,7 +145,10 @@ impl WorkerService for Workers {
         let asked = asked.into_inner();
         let namespace = request::namespace(&asked.namespace)?;
         let worker_id = request::name(WorkerId::new(asked.worker_id))?;
-        let body = Body::DrainWorker(DrainWorker { worker_id });
+        let body = Body::DrainWorker(DrainWorker {
+            worker_id,
+            incarnation: asked.incarnation,
+        });
         let request_id = Some(request::request_id(&asked.request_id)?);
         self.context
             .gateway

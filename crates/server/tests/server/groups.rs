@@ -301,3 +301,45 @@ async fn a_group_is_created_once_with_its_settings() {
         (v1::GroupMode::KeyShared, 1, 10)
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_counted_for_the_worker_that_the_consumer_names() {
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["1", "2"]).await;
+    let registration = v1::RegisterRequest {
+        worker_id: "w1".to_owned(),
+        incarnation: 1,
+        worker_type: v1::WorkerType::Stream.into(),
+        processes: vec![v1::Process {
+            name: "orders/billing".to_owned(),
+            kind: v1::ProcessKind::StreamConsumer.into(),
+        }],
+        ..Default::default()
+    };
+    node.workers().register(registration).await.unwrap();
+    let joining = v1::JoinGroupRequest {
+        worker_id: "w1".to_owned(),
+        ..joining("front", v1::GroupSettings::default())
+    };
+    node.streams().join_group(joining).await.unwrap();
+    take(&node, taking("front", 7, LONG_MS)).await.unwrap();
+    ack(&node, "front", 7, appended[..1].to_vec()).await;
+    nack(&node, "front", 7, appended[1..].to_vec()).await;
+    let asked = v1::GetWorkerRequest {
+        worker_id: "w1".to_owned(),
+        ..Default::default()
+    };
+    let worker = node.workers().get_worker(asked).await.unwrap().into_inner();
+    let process = &worker.processes[0];
+    assert_eq!((process.run_count, process.fail_count), (1, 1));
+    assert_eq!((worker.tasks_completed, worker.tasks_failed), (1, 1));
+
+    // While the worker drains, its consumer gets nothing: neither now nor for waiting.
+    let drain = v1::DrainRequest {
+        worker_id: "w1".to_owned(),
+        ..Default::default()
+    };
+    node.workers().drain(drain).await.unwrap();
+    let nothing = take(&node, taking("front", 8, 1)).await.unwrap();
+    assert_eq!(nothing, []);
+}

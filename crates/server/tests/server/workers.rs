@@ -251,3 +251,60 @@ async fn a_poll_is_passed_on_to_the_leader_once_and_no_further() {
     let answered = follower.workers().r#await(awaiting("w", 1)).await.unwrap();
     assert_eq!(answered.into_inner().tasks.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heartbeat_is_answered_with_the_workers_status() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let heartbeat = async |current_load| {
+        let asked = v1::HeartbeatRequest {
+            worker_id: "w".to_owned(),
+            incarnation: 1,
+            current_load,
+            ..v1::HeartbeatRequest::default()
+        };
+        let answered = node.workers().heartbeat(asked).await.unwrap();
+        answered.into_inner().status()
+    };
+    assert_eq!(heartbeat(0).await, v1::WorkerStatus::Idle);
+    assert_eq!(heartbeat(3).await, v1::WorkerStatus::Active);
+    let asked = v1::GetWorkerRequest {
+        worker_id: "w".to_owned(),
+        ..v1::GetWorkerRequest::default()
+    };
+    let worker = node.workers().get_worker(asked).await.unwrap();
+    assert_eq!(worker.into_inner().current_load, 3);
+    drain(&node, None).await.unwrap();
+    assert_eq!(heartbeat(0).await, v1::WorkerStatus::Draining);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poll_ends_when_its_worker_is_drained_but_not_by_a_process_that_was_replaced() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let mut client = node.workers();
+    let waiting = tokio::spawn(async move { client.r#await(awaiting("w", 1)).await });
+    assert_eq!(
+        refused(drain(&node, Some(9)).await),
+        (Code::FailedPrecondition, "worker_replaced".to_owned())
+    );
+    drain(&node, Some(1)).await.unwrap();
+    let answered = waiting.await.unwrap().unwrap().into_inner();
+    assert!(answered.draining && answered.tasks.is_empty());
+    invoke(&node, String::new(), BTreeMap::new()).await;
+    let asked = node.workers().r#await(awaiting("w", 1)).await;
+    let answered = asked.unwrap().into_inner();
+    assert!(answered.draining && answered.tasks.is_empty());
+}
+
+async fn drain(
+    node: &Node,
+    incarnation: Option<u64>,
+) -> Result<tonic::Response<v1::DrainResponse>, Status> {
+    let asked = v1::DrainRequest {
+        worker_id: "w".to_owned(),
+        incarnation,
+        ..v1::DrainRequest::default()
+    };
+    node.workers().drain(asked).await
+}

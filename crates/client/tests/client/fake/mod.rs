@@ -96,16 +96,17 @@ impl FakeNode {
 
     /// The next unary call, which must be of this method.
     pub(crate) async fn unary<Q: Message + Default>(&mut self, rpc: &str) -> (Q, UnaryCall) {
+        let call = self.call().await;
+        assert_eq!(call.rpc, rpc);
+        (call.decode(), call)
+    }
+
+    /// The next arrival, which must be a unary call.
+    pub(crate) async fn call(&mut self) -> UnaryCall {
         match self.next().await {
-            Arrival::Unary(call) => {
-                assert_eq!(call.rpc, rpc);
-                (
-                    Q::decode(call.request.as_slice()).expect("it was just encoded"),
-                    call,
-                )
-            }
-            Arrival::Watch(_) => panic!("expected {rpc}, but a watch came"),
-            Arrival::Worker(_) => panic!("expected {rpc}, but a worker came"),
+            Arrival::Unary(call) => call,
+            Arrival::Watch(_) => panic!("expected a unary call, but a watch came"),
+            Arrival::Worker(_) => panic!("expected a unary call, but a worker came"),
         }
     }
 
@@ -159,6 +160,16 @@ impl FakeNode {
 }
 
 impl UnaryCall {
+    /// The method that is called.
+    pub(crate) fn rpc(&self) -> &'static str {
+        self.rpc
+    }
+
+    /// What is asked.
+    pub(crate) fn decode<Q: Message + Default>(&self) -> Q {
+        Q::decode(self.request.as_slice()).expect("it was just encoded")
+    }
+
     /// Answers.
     pub(crate) fn answer(self, reply: impl Message) {
         self.send(Ok(Answer {

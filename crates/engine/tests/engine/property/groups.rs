@@ -109,6 +109,7 @@ pub(super) fn body(store: &MemoryStore, intent: &GroupIntent) -> Body {
             group: name(plan),
             consumer: consumer_name(*consumer),
             incarnation: u64::from(*incarnation),
+            worker: None,
             create: Some(new_group(plan)),
         }),
         GroupIntent::Leave { plan, consumer } => Body::LeaveGroup(LeaveGroup {

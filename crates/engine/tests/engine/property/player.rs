@@ -457,6 +457,7 @@ fn on_workers(intent: &Intent) -> Body {
         }),
         Intent::Drain { worker } => Body::DrainWorker(DrainWorker {
             worker_id: worker_id(*worker),
+            incarnation: None,
         }),
         Intent::Deregister {
             worker,

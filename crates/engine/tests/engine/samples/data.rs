@@ -126,6 +126,7 @@ fn on_groups() -> Vec<Body> {
             group: group(),
             consumer: consumer(),
             incarnation: 5,
+            worker: Some(super::worker()),
             create: Some(new),
         }),
         Body::LeaveGroup(LeaveGroup {

@@ -230,6 +230,7 @@ fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "drain" => Body::DrainWorker(DrainWorker {
             worker_id: worker_id(line),
+            incarnation: line.number("incarnation"),
         }),
         "deregister" => Body::DeregisterWorker(DeregisterWorker {
             worker_id: worker_id(line),

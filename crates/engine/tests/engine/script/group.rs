@@ -5,7 +5,7 @@ use super::show::option;
 use super::stream::{record_in_words, stream};
 use super::world::World;
 use flotilla_engine::definition::Consumption;
-use flotilla_engine::ids::{ConsumerName, GroupName};
+use flotilla_engine::ids::{ConsumerName, GroupName, WorkerId};
 use flotilla_engine::tables::GroupSettings;
 use flotilla_engine::view::{self, PendingState, PendingView};
 use flotilla_engine::{
@@ -13,8 +13,8 @@ use flotilla_engine::{
     NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
 };
 
-/// `create-group S G mode=M timeout=MS max=N start=ID holds`, `join S G C incarnation=N` with
-/// `create` and the options of a group, `leave S G C incarnation=N`, `take S G C TAKE count=N`,
+/// `create-group S G mode=M timeout=MS max=N start=ID holds`, `join S G C incarnation=N worker=W`
+/// with `create` and the options of a group (the worker is named like the consumer by default), `leave S G C incarnation=N`, `take S G C TAKE count=N`,
 /// `ack S G C TAKE ID…`, `nack … delay=MS`, `keep … extend=MS`, `delete-group S G`. `every`
 /// stands for the ids of what the take gave.
 pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
@@ -23,12 +23,18 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
             group: group(line),
             new: new_group(line),
         }),
-        "join" => Body::JoinGroup(JoinGroup {
-            group: group(line),
-            consumer: consumer(line),
-            incarnation: line.number("incarnation").unwrap_or(1),
-            create: line.flag("create").then(|| new_group(line)),
-        }),
+        "join" => {
+            let (group, consumer) = (group(line), consumer(line));
+            let worker = line.option("worker");
+            let worker = worker.unwrap_or_else(|| consumer.to_string());
+            Body::JoinGroup(JoinGroup {
+                group,
+                consumer,
+                incarnation: line.number("incarnation").unwrap_or(1),
+                worker: WorkerId::new(worker).ok(),
+                create: line.flag("create").then(|| new_group(line)),
+            })
+        }
         "leave" => Body::LeaveGroup(LeaveGroup {
             group: group(line),
             consumer: consumer(line),

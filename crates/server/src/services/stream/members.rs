@@ -8,7 +8,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::ConsumerName;
+use flotilla_engine::ids::{ConsumerName, WorkerId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Body, Command, JoinGroup, LeaveGroup, Rejection, Reply, view};
 use tokio::time::Instant;
@@ -21,10 +21,15 @@ pub(super) async fn join(
 ) -> Result<v1::JoinGroupResponse, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
     let group = name::group(asked.stream, asked.group)?;
+    let worker = match asked.worker_id.as_str() {
+        "" => WorkerId::new(asked.consumer.as_str()).ok(),
+        worker => Some(request::name(WorkerId::new(worker))?),
+    };
     let body = Body::JoinGroup(JoinGroup {
         group: group.clone(),
         consumer: request::name(ConsumerName::new(asked.consumer))?,
         incarnation: asked.incarnation,
+        worker,
         create: asked.create.as_ref().map(new_group).transpose()?,
     });
     // The incarnation makes it safe to send again.
