@@ -91,6 +91,14 @@ impl CommandWorker {
     /// When it does not end.
     pub fn drain(&mut self) -> ExitStatus {
         self.begin_drain();
+        self.wait()
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn wait(&mut self) -> ExitStatus {
         self.process.wait()
     }
 

@@ -21,3 +21,4 @@ mod streams;
 mod tally;
 mod triggers;
 mod wire;
+mod workers;
