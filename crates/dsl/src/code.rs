@@ -43,6 +43,14 @@ macro_rules! codes {
                 }
             }
 
+            /// What it is about, in one sentence.
+            #[must_use]
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Self::$code => $what,)*
+                }
+            }
+
             /// Whether findings of this code refuse the definition.
             #[must_use]
             pub fn severity(self) -> Severity {

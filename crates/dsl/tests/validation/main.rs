@@ -1,6 +1,7 @@
 //! What `parse` says about texts: one check per code of W6, the bounds of W1, the examples.
 
 mod bounds;
+mod documents;
 mod examples;
 mod flow;
 mod form;
