@@ -1,5 +1,6 @@
 //! The command line as a whole: the global flags and the verbs.
 
+use crate::code::Code;
 use crate::commands::Command;
 use crate::failure::Failure;
 use crate::output::Format;
@@ -101,7 +102,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && wants_json(std::env::args_os()) {
         let text = error.render().to_string();
         let message = sentence(&text);
-        return Failure::usage("usage", message)
+        return Failure::new(Code::Usage, message)
             .with_hint("see --help")
             .report(Format::Json);
     }

@@ -1,5 +1,6 @@
 //! A workflow's text: from a file, or `-` for stdin.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use std::fs;
 use std::io::{self, Read};
@@ -29,7 +30,7 @@ impl DefinitionSource {
         };
         let text = text.map_err(|error| {
             let message = format!("expected to read {file_name}, but {error}");
-            Failure::usage("file_unreadable", message)
+            Failure::new(Code::FileUnreadable, message)
         })?;
         Ok(Self { file_name, text })
     }

@@ -1,5 +1,6 @@
 //! What went wrong: one sentence, a hint, an exit code.
 
+use crate::code::Code;
 use crate::output::Format;
 use flotilla_client::{ClientError, ErrorKind, Violation};
 use flotilla_server::ServerError;
@@ -36,44 +37,30 @@ pub(crate) enum Exit {
 }
 
 impl Failure {
-    /// A bad command line or input file.
-    pub(crate) fn usage(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, code, message)
-    }
-
-    /// What validation or a run's end refuses.
-    pub(crate) fn refused(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Exit::Refused, code, message)
-    }
-
-    /// What may be otherwise in a while, or is not known.
-    pub(crate) fn retryable(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Exit::Retryable, code, message)
-    }
-
-    /// What the command names is not there.
-    pub(crate) fn not_found(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Exit::NotFound, code, message)
-    }
-
-    /// A fault of this machine or of a server on it.
-    pub(crate) fn local(code: &str, message: impl Into<String>) -> Self {
-        Self::new(Exit::NotFound, code, message)
+    /// A failure without advice.
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            exit: code.exit(),
+            code: code.as_str().to_owned(),
+            message: message.into(),
+            hint: None,
+            violations: Vec::new(),
+        }
     }
 
     /// A server that could not start.
     pub(crate) fn server_start(error: &ServerError) -> Self {
-        let exit = if matches!(error, ServerError::Config(_)) {
-            Exit::Usage
+        let code = if matches!(error, ServerError::Config(_)) {
+            Code::ServerNotConfigured
         } else {
-            Exit::Refused
+            Code::ServerNotStarted
         };
-        Self::server(exit, "server_not_started", error)
+        Self::server(code, error)
     }
 
     /// A server that could not go on.
     pub(crate) fn server_end(error: &ServerError) -> Self {
-        Self::server(Exit::NotFound, "server_ended", error)
+        Self::server(Code::ServerEnded, error)
     }
 
     /// The same failure with advice.
@@ -98,7 +85,7 @@ impl Failure {
         ExitCode::from(self.exit.code())
     }
 
-    fn server(exit: Exit, code: &str, error: &ServerError) -> Self {
+    fn server(code: Code, error: &ServerError) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -107,17 +94,7 @@ impl Failure {
         }
         Self {
             hint: error.hint(),
-            ..Self::new(exit, code, message)
-        }
-    }
-
-    fn new(exit: Exit, code: &str, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            code: code.to_owned(),
-            message: message.into(),
-            hint: None,
-            violations: Vec::new(),
+            ..Self::new(code, message)
         }
     }
 
@@ -152,7 +129,8 @@ impl Failure {
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::NotFound => 1,
@@ -193,10 +171,13 @@ impl From<ClientError> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Exit::Ok, "broken_pipe", "");
+            return Self {
+                exit: Exit::Ok,
+                ..Self::new(Code::Output, "")
+            };
         }
-        Self::local(
-            "output",
+        Self::new(
+            Code::Output,
             format!("expected to write to stdout, but {error}"),
         )
     }
@@ -220,7 +201,7 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(format: Format, expected: Expect) {
-        let failure = Failure::refused("run_finished", "expected an open run, but it ended")
+        let failure = Failure::new(Code::RunNotCompleted, "expected an open run, but it ended")
             .with_hint("see flo workflow status");
         expected.assert_eq(&failure.render(format));
     }
@@ -241,7 +222,7 @@ mod tests {
         check(
             Format::Json,
             expect![[r#"
-                {"error":{"code":"run_finished","message":"expected an open run, but it ended","hint":"see flo workflow status"}}
+                {"error":{"code":"run_not_completed","message":"expected an open run, but it ended","hint":"see flo workflow status"}}
             "#]],
         );
     }
@@ -259,7 +240,7 @@ mod tests {
                 fault("a.yaml:1:1", "no name"),
                 fault("a.yaml:2:1", "no start"),
             ],
-            ..Failure::refused("definition_invalid", message)
+            ..Failure::new(Code::DefinitionInvalid, message)
         };
         expect![[r#"
             error: expected a valid definition, but it has 2 errors, the first of them: no name
@@ -279,8 +260,7 @@ mod tests {
             (ErrorKind::CannotConnect, 5),
         ];
         for (kind, code) in codes {
-            let failure = Failure::from(ClientError::new(kind, "code", "message"));
-            assert_eq!(failure.exit.code(), code, "{kind}");
+            assert_eq!(Exit::from(kind).code(), code, "{kind}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! JSON on the command line: the text itself, `@FILE`, or `-` for stdin.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -39,13 +40,13 @@ fn check(text: &[u8], name: &str) -> Result<(), Failure> {
     };
     // The error ends with its place, as "at line 1 column 5".
     let message = format!("expected {name} to be JSON, but: {error}");
-    Err(Failure::usage("json_invalid", message)
+    Err(Failure::new(Code::JsonInvalid, message)
         .with_hint("a text needs its own quotes: '\"text\"'; @FILE reads a file, - reads stdin"))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    Failure::usage(
-        "input_unreadable",
+    Failure::new(
+        Code::InputUnreadable,
         format!("expected to read {name}, but {error}"),
     )
 }

@@ -1,5 +1,6 @@
 //! Logs go to stderr, so that stdout stays what the verb prints.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use std::io::{self, IsTerminal};
 use tracing_subscriber::EnvFilter;
@@ -11,7 +12,7 @@ use tracing_subscriber::EnvFilter;
 pub(crate) fn start(filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         let message = format!("expected a log filter, but {error}");
-        Failure::usage("log_invalid", message)
+        Failure::new(Code::LogInvalid, message)
             .with_hint("a level such as info, or target=level, several divided by commas")
     })?;
     tracing_subscriber::fmt()

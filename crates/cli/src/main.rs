@@ -6,6 +6,7 @@
 //! JSON; [`failure`] turns whatever goes wrong into one sentence and one exit code.
 
 mod arguments;
+mod code;
 mod commands;
 mod definition_source;
 mod failure;
@@ -15,12 +16,15 @@ mod logging;
 mod output;
 mod period;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod session;
 mod shutdown;
 mod time;
 mod views;
 
 use crate::arguments::Arguments;
+use crate::code::Code;
 use crate::failure::Failure;
 use clap::Parser;
 use std::process::ExitCode;
@@ -41,6 +45,6 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::local("runtime", format!("expected threads, but {error}")))?;
+        .map_err(|error| Failure::new(Code::Runtime, format!("expected threads, but {error}")))?;
     runtime.block_on(commands::run(arguments))
 }

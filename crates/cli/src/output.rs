@@ -1,5 +1,6 @@
 //! What goes to stdout, in the format that was asked for.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use comfy_table::Table;
@@ -158,7 +159,10 @@ fn yaml<T: Serialize>(value: &T) -> Result<String, Failure> {
 
 /// A value that has no form in the format; none of ours is such.
 fn odd(error: impl std::fmt::Display) -> Failure {
-    Failure::local("output", format!("expected a printable value, but {error}"))
+    Failure::new(
+        Code::Output,
+        format!("expected a printable value, but {error}"),
+    )
 }
 
 fn end_line(mut text: String) -> String {

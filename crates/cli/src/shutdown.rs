@@ -1,5 +1,6 @@
 //! Being asked to stop.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,7 +19,10 @@ impl Shutdown {
     pub(crate) fn new() -> Result<Self, Failure> {
         let catch = |kind| {
             signal(kind).map_err(|error| {
-                Failure::local("signal", format!("expected to catch signals, but {error}"))
+                Failure::new(
+                    Code::Signal,
+                    format!("expected to catch signals, but {error}"),
+                )
             })
         };
         Ok(Self {

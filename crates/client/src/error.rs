@@ -1,5 +1,6 @@
 //! Why a call failed, sorted by what the caller can do about it.
 
+use crate::code::ClientCode;
 use flotilla_api::v1;
 use std::fmt;
 use tonic::{Code, Status};
@@ -49,10 +50,10 @@ pub struct Violation {
 impl ClientError {
     /// An error that this crate itself finds.
     #[must_use]
-    pub fn new(kind: ErrorKind, code: &str, message: impl Into<String>) -> Self {
+    pub fn new(code: ClientCode, message: impl Into<String>) -> Self {
         Self {
-            kind,
-            code: code.to_owned(),
+            kind: code.kind(),
+            code: code.as_str().to_owned(),
             message: message.into(),
             hint: None,
             violations: Vec::new(),
@@ -108,7 +109,7 @@ impl ClientError {
             request.field_violations.iter().map(violation).collect()
         });
         Self {
-            kind: kind_of(status.code()),
+            kind: ErrorKind::of_status(status.code()),
             code: info.map_or_else(|| code_name(status.code()), |info| info.reason.clone()),
             message: sentence(status),
             hint: info.and_then(|info| info.metadata.get(HINT).cloned()),
@@ -120,7 +121,7 @@ impl ClientError {
         let code = Code::from_i32(item.code);
         let is_named = !item.reason.is_empty();
         Self {
-            kind: kind_of(code),
+            kind: ErrorKind::of_status(code),
             code: if is_named {
                 item.reason.clone()
             } else {
@@ -143,6 +144,28 @@ impl ClientError {
     }
 }
 
+impl ErrorKind {
+    /// What a status over gRPC leaves the caller to do.
+    #[must_use]
+    pub fn of_status(code: Code) -> Self {
+        match code {
+            Code::NotFound => Self::NotFound,
+            Code::InvalidArgument | Code::OutOfRange => Self::Usage,
+            Code::ResourceExhausted | Code::Unavailable => Self::Retryable,
+            Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => Self::Unknown,
+            Code::Ok
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::Aborted
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::DataLoss
+            | Code::Unauthenticated => Self::Refused,
+        }
+    }
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -153,24 +176,6 @@ impl fmt::Display for ErrorKind {
             Self::Unknown => "unknown",
             Self::CannotConnect => "cannot connect",
         })
-    }
-}
-
-fn kind_of(code: Code) -> ErrorKind {
-    match code {
-        Code::NotFound => ErrorKind::NotFound,
-        Code::InvalidArgument | Code::OutOfRange => ErrorKind::Usage,
-        Code::ResourceExhausted | Code::Unavailable => ErrorKind::Retryable,
-        Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => ErrorKind::Unknown,
-        Code::Ok
-        | Code::AlreadyExists
-        | Code::PermissionDenied
-        | Code::FailedPrecondition
-        | Code::Aborted
-        | Code::Unimplemented
-        | Code::Internal
-        | Code::DataLoss
-        | Code::Unauthenticated => ErrorKind::Refused,
     }
 }
 

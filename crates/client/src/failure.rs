@@ -1,6 +1,7 @@
 //! What a failed attempt means: whether to try again, and whether it may have been applied.
 
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use std::error::Error;
 use std::time::Duration;
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
@@ -90,7 +91,7 @@ impl Failure {
     /// A stream that did not begin, or that ended without an error and too early.
     pub(crate) fn stream_lost(message: impl Into<String>) -> Self {
         Self {
-            error: ClientError::new(ErrorKind::Retryable, "stream_lost", message),
+            error: ClientError::new(ClientCode::StreamLost, message),
             verdict: Verdict::Again {
                 trace: Trace::Unknown,
                 delay: None,
@@ -155,8 +156,7 @@ fn cannot_connect(status: &Status) -> ClientError {
         cause = next;
     }
     ClientError::new(
-        ErrorKind::CannotConnect,
-        "cannot_connect",
+        ClientCode::CannotConnect,
         format!("expected to connect to a node, but {cause}"),
     )
     .with_hint("check the endpoint, and that a server listens there")
@@ -176,6 +176,7 @@ fn has_cause<E: Error + 'static>(status: &Status) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use std::collections::HashMap;
     use tonic_types::ErrorDetails;
 

@@ -28,6 +28,7 @@
 mod backoff;
 mod call;
 mod client;
+mod code;
 mod error;
 mod failure;
 mod names;
@@ -41,6 +42,7 @@ mod watch;
 pub mod worker;
 
 pub use client::Client;
+pub use code::ClientCode;
 pub use error::{ClientError, ErrorKind, Violation};
 pub use flotilla_api::v1;
 pub use names::PublishedName;

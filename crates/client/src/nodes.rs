@@ -1,6 +1,7 @@
 //! The nodes that a client knows, and which of them to call next.
 
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use crate::options::ClientOptions;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -62,11 +63,7 @@ impl Nodes {
         }
         if list.nodes.is_empty() {
             let message = "expected at least one endpoint, but there is none";
-            return Err(ClientError::new(
-                ErrorKind::Usage,
-                "endpoint_invalid",
-                message,
-            ));
+            return Err(ClientError::new(ClientCode::EndpointInvalid, message));
         }
         Ok(Self {
             connect_timeout: options.connect_timeout,
@@ -166,7 +163,7 @@ impl List {
 fn channel(address: &str, connect_timeout: Duration) -> Result<Channel, ClientError> {
     let invalid = || {
         let message = format!("expected an endpoint to be HOST:PORT, but it is {address:?}");
-        ClientError::new(ErrorKind::Usage, "endpoint_invalid", message)
+        ClientError::new(ClientCode::EndpointInvalid, message)
     };
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|_| invalid())?;
     let has_port = endpoint.uri().port_u16().is_some_and(|port| port != 0);
@@ -185,6 +182,7 @@ fn channel(address: &str, connect_timeout: Duration) -> Result<Channel, ClientEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn nodes(endpoints: &[&str]) -> Result<Nodes, ClientError> {
         let endpoints = endpoints

@@ -1,6 +1,7 @@
 //! When a call tries again, and what it says when it gives up (design rule 9).
 
 use crate::backoff::Backoff;
+use crate::code::ClientCode;
 use crate::error::{ClientError, ErrorKind};
 use crate::failure::{Failure, Trace, Verdict};
 use std::time::Duration;
@@ -65,7 +66,7 @@ impl Retry {
             "expected an answer within {} ms, but none came",
             self.bounds.timeout.as_millis()
         );
-        self.give_up(ClientError::new(ErrorKind::Retryable, "timeout", message))
+        self.give_up(ClientError::new(ClientCode::Timeout, message))
     }
 
     /// The delay before the next attempt, with `nodes` nodes to go through.
@@ -142,7 +143,7 @@ mod tests {
 
     fn failure(trace: Trace) -> Failure {
         Failure {
-            error: ClientError::new(ErrorKind::Retryable, "no_leader", "expected a leader"),
+            error: ClientError::new(ClientCode::StreamLost, "expected a leader"),
             verdict: Verdict::Again { trace, delay: None },
             blame: Blame::Nobody,
         }

@@ -3,7 +3,8 @@
 use crate::backoff::Backoff;
 use crate::call::{Opened, REPLY_BYTES_MAX};
 use crate::client::Client;
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use crate::failure::{Failure, Verdict};
 use crate::names::PublishedName;
 use crate::requests::Prepare;
@@ -99,7 +100,7 @@ impl Client {
             }
         }
         let message = "expected a watch to end with the run's last status, but it did not";
-        Err(ClientError::new(ErrorKind::Refused, "internal", message))
+        Err(ClientError::new(ClientCode::WatchEnded, message))
     }
 }
 
@@ -205,7 +206,7 @@ fn unfinished(run_id: &str, status: Option<v1::RunStatus>) -> ClientError {
         None => "no node said how it is".to_owned(),
     };
     let message = format!("expected run {run_id} to end before the deadline, but {found}");
-    ClientError::new(ErrorKind::Retryable, "timeout", message)
+    ClientError::new(ClientCode::Timeout, message)
         .with_hint("the run goes on: look at its status, or wait again")
 }
 

@@ -5,6 +5,7 @@ use crate::ids::{
     ActionName, ActionRunNumber, ConsumerName, ExecutorName, IdempotencyKey, KvKey, Namespace,
     PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
+use crate::rejection_code::{RejectionCode, RejectionKind};
 use serde::{Deserialize, Serialize};
 
 /// Why a command was refused. Each says what was expected and what was found.
@@ -274,230 +275,86 @@ pub enum Rejection {
     BatchNotDue,
 }
 
-/// What kind of refusal it is: interfaces map it to their status codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RejectionKind {
-    /// What the command names does not exist.
-    NotFound,
-    /// The command itself is wrong.
-    Invalid,
-    /// The state does not allow it.
-    Conflict,
-    /// It may succeed when sent again, after what the hint says.
-    Stale,
-    /// There is no room.
-    Exhausted,
-    /// A bug.
-    Internal,
-}
-
 impl Rejection {
     pub(crate) fn too_many(noun: &str, count_max: usize) -> Self {
         let (noun, count_max) = (noun.to_owned(), count_max as u64);
         Self::TooMany { noun, count_max }
     }
 
-    /// The stable reason code, in snake case.
+    /// The stable code.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> RejectionCode {
         match self {
-            Self::WorkflowNotFound(_) => "workflow_not_found",
-            Self::VersionNotFound { .. } => "version_not_found",
-            Self::WorkflowDisabled(_) => "workflow_disabled",
-            Self::NamespaceMismatch { .. } => "namespace_mismatch",
-            Self::IdempotencyKeyMissing(_) => "idempotency_key_missing",
-            Self::RunIdTaken(_) => "run_id_taken",
-            Self::RunIdReserved(_) => "run_id_reserved",
-            Self::InputVerdictStale => "input_verdict_stale",
-            Self::InputInvalid(_) => "input_invalid",
-            Self::RunNotFound(_) => "run_not_found",
-            Self::RunEnded { .. } => "run_ended",
-            Self::RunQuarantined(_) => "run_quarantined",
-            Self::ActionRunQuarantined(_) => "action_run_quarantined",
-            Self::SignalsTooMany(_) => "signals_too_many",
-            Self::ActivationGone => "activation_gone",
-            Self::ActionNotFound(_) => "action_not_found",
-            Self::ActionDisabled(_) => "action_disabled",
-            Self::ActionRunNotFound(_) => "action_run_not_found",
-            Self::ActionRunEnded { .. } => "action_run_ended",
-            Self::LeaseLost(_) => "lease_lost",
-            Self::TaskAccepted(_) => "task_accepted",
-            Self::TaskNotTracked(_) => "task_not_tracked",
-            Self::ReportTokenWrong(_) => "report_token_wrong",
-            Self::PlanNotFound { .. } => "plan_not_found",
-            Self::ExecutorNotFound { .. } => "executor_not_found",
-            Self::OutcomeReserved(_) => "outcome_reserved",
-            Self::WorkerNotFound(_) => "worker_not_found",
-            Self::WorkerReplaced(_) => "worker_replaced",
-            Self::WorkersTooMany(_) => "workers_too_many",
-            Self::TimerGone => "timer_gone",
-            Self::TimerNotDue => "timer_not_due",
-            Self::FiringGone(_) => "firing_gone",
-            Self::FiringNotDue => "firing_not_due",
-            Self::FiringOutOfOrder => "firing_out_of_order",
-            Self::IdempotencyKeyReserved(_) => "idempotency_key_reserved",
-            Self::DeadLetterNotFound(_) => "dead_letter_not_found",
-            Self::RequestIdReused => "request_id_reused",
-            Self::TooLarge { .. } => "too_large",
-            Self::Internal(_) => "internal",
-            Self::RequestsTooMany => "requests_too_many",
-            Self::KeyExists { .. } => "key_exists",
-            Self::KeyVersionMismatch { .. } => "key_version_mismatch",
-            Self::TooMany { .. } => "too_many",
-            Self::NamespaceNotEmpty { .. } => "namespace_not_empty",
-            Self::NamespaceIsDefault => "namespace_is_default",
-            Self::StreamNotFound(_) => "stream_not_found",
-            Self::StreamExists(_) => "stream_exists",
-            Self::PartitionNotFound { .. } => "partition_not_found",
-            Self::RecordsMissing => "records_missing",
-            Self::GroupNotFound(_) => "group_not_found",
-            Self::GroupExists(_) => "group_exists",
-            Self::ConsumerNotFound(_) => "consumer_not_found",
-            Self::DeliveryGone => "delivery_gone",
-            Self::GroupTaken(_) => "group_taken",
-            Self::GroupOfTrigger(_) => "group_of_trigger",
-            Self::TriggerMoved(_) => "trigger_moved",
-            Self::BatchNotDue => "batch_not_due",
+            Self::WorkflowNotFound(_) => RejectionCode::WorkflowNotFound,
+            Self::VersionNotFound { .. } => RejectionCode::VersionNotFound,
+            Self::WorkflowDisabled(_) => RejectionCode::WorkflowDisabled,
+            Self::NamespaceMismatch { .. } => RejectionCode::NamespaceMismatch,
+            Self::IdempotencyKeyMissing(_) => RejectionCode::IdempotencyKeyMissing,
+            Self::RunIdTaken(_) => RejectionCode::RunIdTaken,
+            Self::RunIdReserved(_) => RejectionCode::RunIdReserved,
+            Self::InputVerdictStale => RejectionCode::InputVerdictStale,
+            Self::InputInvalid(_) => RejectionCode::InputInvalid,
+            Self::RunNotFound(_) => RejectionCode::RunNotFound,
+            Self::RunEnded { .. } => RejectionCode::RunEnded,
+            Self::RunQuarantined(_) => RejectionCode::RunQuarantined,
+            Self::ActionRunQuarantined(_) => RejectionCode::ActionRunQuarantined,
+            Self::SignalsTooMany(_) => RejectionCode::SignalsTooMany,
+            Self::ActivationGone => RejectionCode::ActivationGone,
+            Self::ActionNotFound(_) => RejectionCode::ActionNotFound,
+            Self::ActionDisabled(_) => RejectionCode::ActionDisabled,
+            Self::ActionRunNotFound(_) => RejectionCode::ActionRunNotFound,
+            Self::ActionRunEnded { .. } => RejectionCode::ActionRunEnded,
+            Self::LeaseLost(_) => RejectionCode::LeaseLost,
+            Self::TaskAccepted(_) => RejectionCode::TaskAccepted,
+            Self::TaskNotTracked(_) => RejectionCode::TaskNotTracked,
+            Self::ReportTokenWrong(_) => RejectionCode::ReportTokenWrong,
+            Self::PlanNotFound { .. } => RejectionCode::PlanNotFound,
+            Self::ExecutorNotFound { .. } => RejectionCode::ExecutorNotFound,
+            Self::OutcomeReserved(_) => RejectionCode::OutcomeReserved,
+            Self::WorkerNotFound(_) => RejectionCode::WorkerNotFound,
+            Self::WorkerReplaced(_) => RejectionCode::WorkerReplaced,
+            Self::WorkersTooMany(_) => RejectionCode::WorkersTooMany,
+            Self::TimerGone => RejectionCode::TimerGone,
+            Self::TimerNotDue => RejectionCode::TimerNotDue,
+            Self::FiringGone(_) => RejectionCode::FiringGone,
+            Self::FiringNotDue => RejectionCode::FiringNotDue,
+            Self::FiringOutOfOrder => RejectionCode::FiringOutOfOrder,
+            Self::IdempotencyKeyReserved(_) => RejectionCode::IdempotencyKeyReserved,
+            Self::DeadLetterNotFound(_) => RejectionCode::DeadLetterNotFound,
+            Self::RequestIdReused => RejectionCode::RequestIdReused,
+            Self::TooLarge { .. } => RejectionCode::TooLarge,
+            Self::Internal(_) => RejectionCode::Internal,
+            Self::RequestsTooMany => RejectionCode::RequestsTooMany,
+            Self::KeyExists { .. } => RejectionCode::KeyExists,
+            Self::KeyVersionMismatch { .. } => RejectionCode::KeyVersionMismatch,
+            Self::TooMany { .. } => RejectionCode::TooMany,
+            Self::NamespaceNotEmpty { .. } => RejectionCode::NamespaceNotEmpty,
+            Self::NamespaceIsDefault => RejectionCode::NamespaceIsDefault,
+            Self::StreamNotFound(_) => RejectionCode::StreamNotFound,
+            Self::StreamExists(_) => RejectionCode::StreamExists,
+            Self::PartitionNotFound { .. } => RejectionCode::PartitionNotFound,
+            Self::RecordsMissing => RejectionCode::RecordsMissing,
+            Self::GroupNotFound(_) => RejectionCode::GroupNotFound,
+            Self::GroupExists(_) => RejectionCode::GroupExists,
+            Self::ConsumerNotFound(_) => RejectionCode::ConsumerNotFound,
+            Self::DeliveryGone => RejectionCode::DeliveryGone,
+            Self::GroupTaken(_) => RejectionCode::GroupTaken,
+            Self::GroupOfTrigger(_) => RejectionCode::GroupOfTrigger,
+            Self::TriggerMoved(_) => RejectionCode::TriggerMoved,
+            Self::BatchNotDue => RejectionCode::BatchNotDue,
         }
     }
 
     /// What kind of refusal it is.
     #[must_use]
     pub fn kind(&self) -> RejectionKind {
-        match self {
-            Self::WorkflowNotFound(_)
-            | Self::VersionNotFound { .. }
-            | Self::RunNotFound(_)
-            | Self::ActionNotFound(_)
-            | Self::ActionRunNotFound(_)
-            | Self::PlanNotFound { .. }
-            | Self::ExecutorNotFound { .. }
-            | Self::DeadLetterNotFound(_)
-            | Self::WorkerNotFound(_)
-            | Self::StreamNotFound(_)
-            | Self::GroupNotFound(_)
-            | Self::ConsumerNotFound(_) => RejectionKind::NotFound,
-            Self::WorkflowDisabled(_)
-            | Self::RunIdTaken(_)
-            | Self::RunEnded { .. }
-            | Self::RunQuarantined(_)
-            | Self::ActionRunQuarantined(_)
-            | Self::ActivationGone
-            | Self::ActionDisabled(_)
-            | Self::ActionRunEnded { .. }
-            | Self::LeaseLost(_)
-            | Self::TaskAccepted(_)
-            | Self::TaskNotTracked(_)
-            | Self::ReportTokenWrong(_)
-            | Self::WorkerReplaced(_)
-            | Self::TimerGone
-            | Self::TimerNotDue
-            | Self::FiringGone(_)
-            | Self::FiringNotDue
-            | Self::RequestIdReused
-            | Self::KeyExists { .. }
-            | Self::KeyVersionMismatch { .. }
-            | Self::NamespaceNotEmpty { .. }
-            | Self::NamespaceIsDefault
-            | Self::StreamExists(_)
-            | Self::GroupExists(_)
-            | Self::DeliveryGone
-            | Self::GroupTaken(_)
-            | Self::GroupOfTrigger(_)
-            | Self::TriggerMoved(_)
-            | Self::BatchNotDue => RejectionKind::Conflict,
-            Self::NamespaceMismatch { .. }
-            | Self::IdempotencyKeyMissing(_)
-            | Self::RunIdReserved(_)
-            | Self::InputInvalid(_)
-            | Self::OutcomeReserved(_)
-            | Self::FiringOutOfOrder
-            | Self::IdempotencyKeyReserved(_)
-            | Self::TooLarge { .. }
-            | Self::PartitionNotFound { .. }
-            | Self::RecordsMissing => RejectionKind::Invalid,
-            Self::InputVerdictStale => RejectionKind::Stale,
-            Self::SignalsTooMany(_)
-            | Self::WorkersTooMany(_)
-            | Self::RequestsTooMany
-            | Self::TooMany { .. } => RejectionKind::Exhausted,
-            Self::Internal(_) => RejectionKind::Internal,
-        }
+        self.code().kind()
     }
 
     /// What the caller could do, where there is something.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
-        let hint = match self {
-            Self::WorkflowNotFound(_) => "create it with `flo workflow create -f FILE`",
-            Self::VersionNotFound { .. } => "`flo workflow list` shows the versions",
-            Self::WorkflowDisabled(_) => "enable it with `flo workflow enable NAME`",
-            Self::NamespaceMismatch { .. } => "send it to the namespace that it names",
-            Self::IdempotencyKeyMissing(_) => "give --idempotency-key: the definition requires it",
-            Self::InputVerdictStale => "try again",
-            Self::InputInvalid(_) => "`flo workflow show NAME` prints the schema",
-            Self::RunNotFound(_) => "`flo workflow runs` lists them",
-            Self::RunQuarantined(_) => "a bug was contained in this run; its history says which",
-            Self::ActionNotFound(_) => "register it with `flo action register NAME`",
-            Self::ActionDisabled(_) => "enable it with `flo action enable NAME`",
-            Self::ActionRunNotFound(_) => "`flo action runs NAME` lists them",
-            Self::DeadLetterNotFound(_) => "`flo action dlq list NAME` lists them",
-            Self::LeaseLost(_) => "touch the lease in time, or register a longer --timeout-ms",
-            Self::TaskAccepted(_) => "report with `flo action report TOKEN --outcome O`",
-            Self::TaskNotTracked(_) => "complete or fail the task instead",
-            Self::ReportTokenWrong(_) => "each attempt has a token of its own: use the last",
-            Self::PlanNotFound { .. } | Self::ExecutorNotFound { .. } => {
-                "`flo workflow show NAME` prints the definition"
-            }
-            Self::WorkerNotFound(_) => "register the worker again",
-            Self::WorkerReplaced(_) => "two processes use one id: give each its own --worker-id",
-            Self::RequestIdReused => "draw a new random id for each request",
-            Self::RequestsTooMany => {
-                "nothing was done; try again, with the same request id, in a while"
-            }
-            Self::Internal(_) => "this is a bug: please report it with the node's log",
-            Self::StreamNotFound(_) => "create it with `flo stream create NAME`, or append to it",
-            Self::GroupNotFound(_) => {
-                "create it with `flo stream group create STREAM GROUP`, or join it"
-            }
-            Self::GroupExists(_) => "`flo stream group info STREAM GROUP` shows its settings",
-            Self::ConsumerNotFound(_) => "join the group again",
-            Self::DeliveryGone => {
-                "touch records in time, or create the group with a longer ack timeout"
-            }
-            Self::GroupTaken(_) => "name another one with `consumer_group:` in the trigger",
-            Self::GroupOfTrigger(_) => "use another group, or remove the workflow's trigger",
-            Self::StreamExists(_) => "`flo stream info NAME` shows its settings",
-            Self::NamespaceNotEmpty { .. } => {
-                "delete its keys, streams and actions, and stop its workers; action runs and dead \
-                 letters go in time, workflows stay"
-            }
-            Self::KeyVersionMismatch { .. } => "read the key again with `flo kv get KEY`",
-            Self::RunIdTaken(_)
-            | Self::RunIdReserved(_)
-            | Self::RunEnded { .. }
-            | Self::SignalsTooMany(_)
-            | Self::ActionRunQuarantined(_)
-            | Self::ActivationGone
-            | Self::ActionRunEnded { .. }
-            | Self::OutcomeReserved(_)
-            | Self::WorkersTooMany(_)
-            | Self::TimerGone
-            | Self::TimerNotDue
-            | Self::FiringGone(_)
-            | Self::FiringNotDue
-            | Self::FiringOutOfOrder
-            | Self::IdempotencyKeyReserved(_)
-            | Self::TooLarge { .. }
-            | Self::KeyExists { .. }
-            | Self::TooMany { .. }
-            | Self::NamespaceIsDefault
-            | Self::PartitionNotFound { .. }
-            | Self::RecordsMissing
-            | Self::TriggerMoved(_)
-            | Self::BatchNotDue => return None,
-        };
-        Some(hint)
+        self.code().hint()
     }
 }
 

@@ -28,4 +28,5 @@ mod watch;
 mod workers;
 
 pub use config::{ConfigInvalid, Peer, ServerConfig};
+pub use errors::ErrorCode;
 pub use server::{Server, ServerError};

@@ -3,7 +3,8 @@
 use super::service::Service;
 use super::{RecordError, StreamContext};
 use crate::client::Client;
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use crate::worker::host;
 use bytes::Bytes;
 use flotilla_api::v1;
@@ -229,11 +230,7 @@ fn within(noun: &str, found: u32, max: u32) -> Result<(), ClientError> {
 }
 
 fn invalid(expectation: &str) -> ClientError {
-    ClientError::new(
-        ErrorKind::Usage,
-        "worker_invalid",
-        format!("expected {expectation}"),
-    )
+    ClientError::new(ClientCode::WorkerInvalid, format!("expected {expectation}"))
 }
 
 #[cfg(test)]

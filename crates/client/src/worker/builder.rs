@@ -5,7 +5,8 @@ use super::hooks::Hooks;
 use super::service::Service;
 use super::{ActionContext, ActionResult, HandlerError};
 use crate::client::Client;
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use bytes::Bytes;
 use flotilla_api::v1;
 use futures::FutureExt;
@@ -286,11 +287,7 @@ pub(crate) fn host() -> String {
 }
 
 fn invalid(expectation: &str) -> ClientError {
-    ClientError::new(
-        ErrorKind::Usage,
-        "worker_invalid",
-        format!("expected {expectation}"),
-    )
+    ClientError::new(ClientCode::WorkerInvalid, format!("expected {expectation}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A task's lease, and how it is kept while the handler runs (A4, A4a).
 
-use crate::error::{ClientError, ErrorKind};
+use crate::code::ClientCode;
+use crate::error::ClientError;
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl Lease {
 
 fn stopped() -> ClientError {
     let message = "expected the worker to extend the lease, but it stopped";
-    ClientError::new(ErrorKind::Refused, "worker_stopped", message)
+    ClientError::new(ClientCode::WorkerStopped, message)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
-use flotilla_engine::{Assignment, Effect, Rejection, Reply, codec};
+use flotilla_engine::{Assignment, Effect, Rejection, RejectionCode, Reply, codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -18,15 +18,14 @@ fn replies_rejections_and_effects_survive_the_round_trip() {
 #[test]
 fn every_rejection_has_a_code_of_its_own_and_says_what_was_expected() {
     let rejections = rejections();
-    let codes: BTreeSet<&str> = rejections.iter().map(Rejection::code).collect();
+    let codes: BTreeSet<RejectionCode> = rejections.iter().map(Rejection::code).collect();
     assert_eq!(codes.len(), rejections.len());
+    let all: BTreeSet<RejectionCode> = RejectionCode::ALL.iter().copied().collect();
+    assert_eq!(codes, all, "each code is that of a rejection");
     for rejection in &rejections {
         let is_snake = |c: char| c.is_ascii_lowercase() || c == '_';
-        assert!(
-            rejection.code().chars().all(is_snake),
-            "{}",
-            rejection.code()
-        );
+        let code = rejection.code().as_str();
+        assert!(code.chars().all(is_snake), "{code}");
         let text = rejection.to_string();
         assert!(
             text.starts_with("expected ") && text.contains(", but "),

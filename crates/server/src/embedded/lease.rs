@@ -57,6 +57,7 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_engine::RejectionCode;
     use std::cell::RefCell;
 
     fn lease(left_ms: u64) -> Lease {
@@ -69,7 +70,10 @@ mod tests {
     }
 
     fn lost() -> Refusal {
-        Refusal::not_found("action_run_not_found", "expected a task, but it is gone")
+        Refusal::new(
+            RejectionCode::ActionRunNotFound,
+            "expected a task, but it is gone",
+        )
     }
 
     /// When the lease is touched, in milliseconds from its arrival; each touch is answered in turn,

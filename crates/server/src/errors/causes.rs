@@ -1,9 +1,10 @@
 //! What the layers below say, as refusals.
 
+use super::reason::ServerCode;
 use super::refusal::Refusal;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
-use flotilla_engine::{Rejection, RejectionKind};
+use flotilla_engine::{Rejection, RejectionCode};
 use flotilla_replica::{ReadError, SubmitError};
 use std::time::Duration;
 use tonic::Code;
@@ -13,7 +14,7 @@ const ROOM_DELAY: Duration = Duration::from_secs(1);
 
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
-        let refusal = Self::new(code(&rejection), rejection.code(), rejection.to_string());
+        let refusal = Self::new(rejection.code(), rejection.to_string());
         let refusal = Self {
             hint: rejection.hint(),
             ..refusal
@@ -23,32 +24,6 @@ impl From<Rejection> for Refusal {
             Code::ResourceExhausted => refusal.after(ROOM_DELAY),
             _ => refusal,
         }
-    }
-}
-
-/// The status code of a rejection. What the state forbids is a failed precondition, even where the
-/// engine blames the command: the same request may be right for another definition.
-fn code(rejection: &Rejection) -> Code {
-    match rejection {
-        Rejection::RunIdTaken(_)
-        | Rejection::KeyExists { .. }
-        | Rejection::StreamExists(_)
-        | Rejection::GroupExists(_) => return Code::AlreadyExists,
-        Rejection::RequestIdReused | Rejection::KeyVersionMismatch { .. } => return Code::Aborted,
-        Rejection::InputInvalid(_) | Rejection::IdempotencyKeyMissing(_) => {
-            return Code::FailedPrecondition;
-        }
-        _ => {}
-    }
-    match rejection.kind() {
-        RejectionKind::NotFound => Code::NotFound,
-        RejectionKind::Invalid => Code::InvalidArgument,
-        RejectionKind::Conflict => Code::FailedPrecondition,
-        // Starts are checked again before a caller sees this; then the definition changes so fast
-        // that only trying again helps.
-        RejectionKind::Stale => Code::Unavailable,
-        RejectionKind::Exhausted => Code::ResourceExhausted,
-        RejectionKind::Internal => Code::Internal,
     }
 }
 
@@ -73,14 +48,12 @@ impl From<SubmitError> for Refusal {
             }
             SubmitError::NoLeader => no_leader(),
             SubmitError::Unknown => Self::new(
-                Code::Unavailable,
-                "outcome_unknown",
+                ServerCode::OutcomeUnknown,
                 "expected an answer in time, but there is none: the command may have been applied",
             )
             .with_hint("repeat it with the same request id, key or token"),
             SubmitError::TooLarge { bytes, bytes_max } => Self::new(
-                Code::InvalidArgument,
-                "too_large",
+                RejectionCode::TooLarge,
                 format!("expected a command of at most {bytes_max} bytes, but it has {bytes}"),
             )
             .at("request"),
@@ -95,8 +68,7 @@ impl From<ReadError> for Refusal {
         match error {
             ReadError::NoLeader => no_leader(),
             ReadError::NotReadable => Self::new(
-                Code::Unavailable,
-                "not_readable",
+                ServerCode::NotReadable,
                 "expected this node to know the state, but it has not caught up since its start",
             )
             .with_hint("ask another node, or wait for a leader"),
@@ -130,13 +102,13 @@ impl From<NameInvalid> for Refusal {
 
 fn no_leader() -> Refusal {
     let message = "expected a leader within the deadline, but the cluster has none";
-    Refusal::new(Code::Unavailable, "no_leader", message)
+    Refusal::new(ServerCode::NoLeader, message)
         .with_hint("a majority of the nodes must be up; `flo cluster status` shows them")
 }
 
 fn diverged() -> Refusal {
     let message = "expected this node's state to equal that of the others, but it differs";
-    Refusal::new(Code::Unavailable, "diverged", message)
+    Refusal::new(ServerCode::Diverged, message)
         .with_hint("ask another node; this one has stopped serving")
 }
 

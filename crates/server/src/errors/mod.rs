@@ -1,7 +1,11 @@
 //! Why a request was refused, and how that is said on the wire (the conventions of `common.proto`).
 
+mod catalogue;
 mod causes;
+mod reason;
 mod refusal;
 mod status;
 
+pub use catalogue::ErrorCode;
+pub(crate) use reason::ServerCode;
 pub(crate) use refusal::{Refusal, Violation};

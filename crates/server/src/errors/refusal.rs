@@ -1,6 +1,8 @@
 //! Why a request was refused.
 
+use super::reason::{Reason, ServerCode};
 use crate::limits::OVERLOAD_DELAY;
+use flotilla_engine::RejectionCode;
 use std::fmt;
 use std::time::Duration;
 use tonic::Code;
@@ -9,7 +11,7 @@ use tonic::Code;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(super) code: Code,
-    /// In snake case; clients tell refusals apart by it.
+    /// Clients tell refusals apart by it.
     pub(super) reason: &'static str,
     /// One sentence, `expected to …, but …`.
     pub(super) message: String,
@@ -29,10 +31,11 @@ pub(crate) struct Violation {
 
 impl Refusal {
     /// A refusal without advice.
-    pub(crate) fn new(code: Code, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        let reason = reason.into();
         Self {
-            code,
-            reason,
+            code: reason.status,
+            reason: reason.name,
             message: message.into(),
             hint: None,
             violations: Vec::new(),
@@ -42,42 +45,37 @@ impl Refusal {
 
     /// A malformed request.
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidArgument, "invalid_argument", message).at(field)
-    }
-
-    /// Something that the request names is not there.
-    pub(crate) fn not_found(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::new(Code::NotFound, reason, message)
+        Self::new(ServerCode::InvalidArgument, message).at(field)
     }
 
     /// Only the leader can answer, and this node is not it.
     pub(crate) fn not_leader() -> Self {
         let message = "expected this node to lead, but it does not";
-        Self::new(Code::Unavailable, "not_leader", message)
+        Self::new(ServerCode::NotLeader, message)
             .with_hint("the metadata `flo-leader` names the node that leads, when it is known")
     }
 
     /// Something outside the request failed, and the same request may succeed later.
     pub(crate) fn unavailable(message: &str) -> Self {
-        Self::new(Code::Unavailable, "unavailable", message)
+        Self::new(ServerCode::Unavailable, message)
     }
 
     /// This node stops.
     pub(crate) fn shutting_down() -> Self {
         let message = "expected the node to stay, but it is stopping";
-        Self::new(Code::Unavailable, "shutting_down", message).with_hint("ask another node")
+        Self::new(ServerCode::ShuttingDown, message).with_hint("ask another node")
     }
 
     /// This node has more in hand than it may; the request was not looked at.
     pub(crate) fn overloaded(message: impl Into<String>) -> Self {
-        Self::new(Code::ResourceExhausted, "overloaded", message)
+        Self::new(ServerCode::Overloaded, message)
             .with_hint("slow down, or ask another node")
             .after(OVERLOAD_DELAY)
     }
 
     /// A bug.
     pub(crate) fn internal(message: String) -> Self {
-        Self::new(Code::Internal, "internal", message)
+        Self::new(RejectionCode::Internal, message)
             .with_hint("this is a bug: please report it with the node's log")
     }
 

@@ -73,11 +73,13 @@ fn code_number(code: Code) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::ServerCode;
+    use flotilla_engine::RejectionCode;
     use std::time::Duration;
 
     #[test]
     fn a_status_carries_reason_hint_field_and_delay() {
-        let refusal = Refusal::new(Code::ResourceExhausted, "overloaded", "too much")
+        let refusal = Refusal::new(ServerCode::Overloaded, "too much")
             .with_hint("wait")
             .at("input")
             .after(Duration::from_millis(250));
@@ -104,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_plain_status_has_no_details_but_the_reason() {
-        let details = Status::from(Refusal::not_found("run_not_found", "no")).get_error_details();
+        let details =
+            Status::from(Refusal::new(RejectionCode::RunNotFound, "no")).get_error_details();
         assert_eq!(details.error_info().unwrap().reason, "run_not_found");
         assert!(details.bad_request().is_none() && details.retry_info().is_none());
         assert!(details.error_info().unwrap().metadata.is_empty());
@@ -129,12 +132,8 @@ mod tests {
             field: "é".repeat(300),
             description: "ü".repeat(900),
         };
-        let refusal = Refusal::new(
-            Code::FailedPrecondition,
-            "definition_invalid",
-            "ä".repeat(9_999),
-        )
-        .with_violations(vec![violation; 100]);
+        let refusal = Refusal::new(ServerCode::DefinitionInvalid, "ä".repeat(9_999))
+            .with_violations(vec![violation; 100]);
         let status = Status::from(refusal);
         assert!(status.message().len() <= STATUS_MESSAGE_BYTES_MAX);
         let details_bytes_max = STATUS_MESSAGE_BYTES_MAX + STATUS_VIOLATIONS_BYTES_MAX + 512;

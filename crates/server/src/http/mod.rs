@@ -8,12 +8,11 @@ pub(crate) use connections::serve;
 
 use self::problem::Problem;
 use crate::context::Context;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::post;
 use std::sync::Arc;
-use tonic::Code;
 
 /// Where a task's outcome is reported at the node with this HTTP address.
 pub(crate) fn report_url(http_address: &str, task_id: &str) -> String {
@@ -31,11 +30,11 @@ fn router(context: Arc<Context>) -> Router {
 
 fn missing() -> Problem {
     let message = "expected the path /v1/tasks/ID/report, but it is another one";
-    Refusal::not_found("path_not_found", message).into()
+    Refusal::new(ServerCode::PathNotFound, message).into()
 }
 
 fn wrong_method() -> Problem {
     let message = "expected the method POST, but it is another one";
-    let refusal = Refusal::new(Code::Unimplemented, "method_not_allowed", message);
+    let refusal = Refusal::new(ServerCode::MethodNotAllowed, message);
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
 }

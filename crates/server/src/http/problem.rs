@@ -85,7 +85,9 @@ fn status(code: Code) -> StatusCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::ServerCode;
     use axum::body::to_bytes;
+    use flotilla_engine::RejectionCode;
 
     async fn said(problem: Problem) -> (u16, String) {
         let response = problem.into_response();
@@ -96,7 +98,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_problem_says_the_same_as_the_command_line() {
-        let refusal = Refusal::not_found("run_not_found", "expected a run").with_hint("look");
+        let refusal = Refusal::new(RejectionCode::RunNotFound, "expected a run").with_hint("look");
         let expected =
             r#"{"error":{"code":"run_not_found","hint":"look","message":"expected a run"}}"#;
         assert_eq!(said(refusal.into()).await, (404, expected.to_owned()));
@@ -107,7 +109,7 @@ mod tests {
         let response = Problem::from(Refusal::overloaded("too much")).into_response();
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()[RETRY_AFTER], "1");
-        let refusal = Refusal::new(Code::Unauthenticated, "token_missing", "expected a token");
+        let refusal = Refusal::new(ServerCode::TokenMissing, "expected a token");
         let response = Problem::from(refusal).into_response();
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
         assert_eq!(response.headers()[WWW_AUTHENTICATE], "Bearer");

@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, json_response};
 use crate::context::Context;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
 use crate::services;
 use axum::body::Body;
@@ -12,14 +12,13 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use flotilla_api::v1;
-use flotilla_engine::TaskToken;
+use flotilla_engine::{RejectionCode, TaskToken};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::fmt::Display;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
-use tonic::Code;
 
 /// The body of a report.
 #[derive(Debug, Default, Deserialize)]
@@ -55,16 +54,21 @@ fn token(headers: &HeaderMap) -> Result<TaskToken, Refusal> {
     let refusal = |reason, found: &str| {
         let message =
             format!("expected the task's token as `Authorization: Bearer TOKEN`, but {found}");
-        Refusal::new(Code::Unauthenticated, reason, message)
+        Refusal::new(reason, message)
             .with_hint("a command worker's program finds it in $FLO_TASK_TOKEN")
     };
     let header = headers.get(AUTHORIZATION);
-    let header = header.ok_or_else(|| refusal("token_missing", "there is none"))?;
+    let header = header.ok_or_else(|| refusal(ServerCode::TokenMissing, "there is none"))?;
     let credentials = header.to_str().ok().and_then(|text| text.split_once(' '));
     let token = credentials
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .and_then(|(_, token)| token.trim().parse().ok());
-    token.ok_or_else(|| refusal("token_malformed", "the header holds something else"))
+    token.ok_or_else(|| {
+        refusal(
+            ServerCode::TokenMalformed,
+            "the header holds something else",
+        )
+    })
 }
 
 /// The whole body, bounded.
@@ -106,14 +110,14 @@ fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal
 fn too_large() -> Problem {
     let message =
         format!("expected a body of at most {HTTP_BODY_BYTES_MAX} bytes, but it has more");
-    let refusal = Refusal::new(Code::InvalidArgument, "too_large", message);
+    let refusal = Refusal::new(RejectionCode::TooLarge, message);
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, refusal)
 }
 
 fn too_slow() -> Problem {
     let seconds = DEADLINE_DEFAULT.as_secs();
     let message = format!("expected the whole body within {seconds} s, but it did not come");
-    let refusal = Refusal::new(Code::DeadlineExceeded, "body_late", message);
+    let refusal = Refusal::new(ServerCode::BodyLate, message);
     Problem::new(StatusCode::REQUEST_TIMEOUT, refusal)
 }
 

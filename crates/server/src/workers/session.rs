@@ -7,7 +7,7 @@ use super::hub::{Hub, OpenPoll};
 use super::poll::{PollClosed, ToWorker};
 use super::reports;
 use crate::context::Context;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::limits::{HELLO_DEADLINE, REPORTS_UNDER_WAY_MAX, STREAM_BYTES_MAX, STREAM_MESSAGES_MAX};
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
@@ -16,7 +16,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
 use std::sync::Arc;
 use tokio::time::timeout;
-use tonic::{Code, Status, Streaming};
+use tonic::{Status, Streaming};
 use v1::server_message::Message as Say;
 use v1::worker_message::Message as Heard;
 
@@ -99,11 +99,7 @@ async fn first_message(
     let Ok(first) = timeout(HELLO_DEADLINE, incoming.next()).await else {
         let seconds = HELLO_DEADLINE.as_secs();
         let message = format!("expected a `hello` within {seconds} s, but there is none");
-        return Err(Refusal::new(
-            Code::DeadlineExceeded,
-            "hello_missing",
-            message,
-        ));
+        return Err(Refusal::new(ServerCode::HelloMissing, message));
     };
     match first {
         Some(Ok(v1::WorkerMessage {

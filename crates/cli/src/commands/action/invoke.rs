@@ -1,5 +1,6 @@
 //! `flo action invoke`.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::session::Session;
@@ -161,7 +162,7 @@ fn conclude(run: &ActionRun) -> Result<(), Failure> {
         views::name(run.status())
     );
     message.extend(run.error_message.iter().map(|error| format!(": {error}")));
-    Err(Failure::refused("action_run_not_completed", message)
+    Err(Failure::new(Code::ActionRunNotCompleted, message)
         .with_hint(format!("flo action status {action_run_id} tells more")))
 }
 

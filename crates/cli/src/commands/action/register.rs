@@ -1,5 +1,6 @@
 //! `flo action register`.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::ActionView;
@@ -92,13 +93,13 @@ impl Register {
 fn read_module(path: &Path) -> Result<Bytes, Failure> {
     let name = path.display();
     let bytes = fs::read(path).map_err(|error| {
-        Failure::usage(
-            "file_unreadable",
+        Failure::new(
+            Code::FileUnreadable,
             format!("expected to read {name}, but {error}"),
         )
     })?;
     let module = flotilla_wasm::to_binary(&bytes)
-        .map_err(|error| Failure::usage("module_malformed", format!("{name}: {error}")))?;
+        .map_err(|error| Failure::new(Code::ModuleMalformed, format!("{name}: {error}")))?;
     Ok(module.into_owned().into())
 }
 

@@ -108,7 +108,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_client::{ClientOptions, ErrorKind};
+    use flotilla_client::{ClientCode, ClientOptions};
 
     #[tokio::test(start_paused = true)]
     async fn every_loop_works_until_the_end() {
@@ -132,7 +132,7 @@ mod tests {
     fn failures_are_counted_and_one_is_kept() {
         let mut total = Measured::nothing();
         let mut one = Measured::nothing();
-        let error = ClientError::new(ErrorKind::Retryable, "overloaded", "not now");
+        let error = ClientError::new(ClientCode::Timeout, "not now");
         one.note(Duration::from_millis(5), Ok(()));
         one.note(Duration::from_millis(5), Err(error.clone()));
         total.add(one);

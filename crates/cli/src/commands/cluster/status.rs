@@ -1,5 +1,6 @@
 //! `flo cluster status`.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::ClusterView;
@@ -29,6 +30,6 @@ impl Status {
             return Ok(());
         }
         let message = "expected a node to lead with a quorum behind it, but none does";
-        Err(Failure::retryable("no_leader", message).with_hint(view.advice()))
+        Err(Failure::new(Code::NoLeader, message).with_hint(view.advice()))
     }
 }

@@ -1,5 +1,6 @@
 //! Where the nodes of `flo dev` listen and keep their data.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use flotilla_server::{Peer, ServerConfig};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -84,7 +85,7 @@ impl Layout {
                 "expected ports up to 65535 for {} nodes, but they begin at {}",
                 self.nodes, self.port
             );
-            return Err(Failure::usage("port_invalid", message).with_hint("pass a lower --port"));
+            return Err(Failure::new(Code::PortInvalid, message).with_hint("pass a lower --port"));
         };
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Ok([address(first), address(first + 1), address(last)])

@@ -3,6 +3,7 @@
 mod layout;
 
 use self::layout::Layout;
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -118,6 +119,6 @@ async fn run_until(
 fn temporary_folder() -> Result<TempDir, Failure> {
     TempDir::with_prefix("flo-dev-").map_err(|error| {
         let message = format!("expected to make a temporary folder, but {error}");
-        Failure::local("data_dir", message)
+        Failure::new(Code::DataDir, message)
     })
 }

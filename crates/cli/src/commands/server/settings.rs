@@ -1,5 +1,6 @@
 //! What a node is told about itself: by flags, variables and a file.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use clap::Args;
 use figment::Figment;
@@ -128,7 +129,7 @@ impl Settings {
         if let Some(file) = file {
             if !file.is_file() {
                 let message = format!("expected a file {}, but there is none", file.display());
-                return Err(Failure::usage("config_invalid", message));
+                return Err(Failure::new(Code::ConfigInvalid, message));
             }
             figment = figment.merge(Toml::file_exact(file));
         }
@@ -139,7 +140,7 @@ impl Settings {
                 let faults: Vec<String> =
                     error.into_iter().map(|fault| fault.to_string()).collect();
                 let message = format!("expected a valid configuration, but: {}", faults.join("; "));
-                Failure::usage("config_invalid", message)
+                Failure::new(Code::ConfigInvalid, message)
             })
     }
 }

@@ -1,6 +1,7 @@
 //! `flo workflow create`.
 
-use super::findings::{self, DEFINITION_INVALID};
+use super::findings;
+use crate::code::Code;
 use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
 use crate::output::{Format, Output};
@@ -105,7 +106,7 @@ impl From<CreateWorkflowResponse> for CreatedView {
 /// Shows a person the findings in place of the server's refusal, which has not the source lines, where
 /// this binary's validation finds them too.
 fn explain(failure: Failure, source: &DefinitionSource, output: Output) -> Failure {
-    if failure.code() != DEFINITION_INVALID || output.format() != Format::Text {
+    if failure.code() != Code::DefinitionInvalid.as_str() || output.format() != Format::Text {
         return failure;
     }
     let parsed = flotilla_dsl::parse(&source.text);

@@ -1,12 +1,10 @@
 //! Refusing a definition because of what this binary finds in it.
 
+use crate::code::Code;
 use crate::definition_source::DefinitionSource;
 use crate::failure::Failure;
 use crate::output::Output;
 use flotilla_dsl::{Finding, Severity};
-
-/// The code of the refusal, here and at the server.
-pub(super) const DEFINITION_INVALID: &str = "definition_invalid";
 
 /// Shows a person every finding with its line, on stderr; the refusal itself only counts the errors.
 pub(super) fn show_and_refuse(
@@ -26,8 +24,8 @@ pub(super) fn show_and_refuse(
 pub(super) fn refusal(name: &str, findings: &[Finding]) -> Failure {
     let is_error = |finding: &&Finding| finding.severity() == Severity::Error;
     let errors = count_of(findings.iter().filter(is_error).count(), "error");
-    Failure::refused(
-        DEFINITION_INVALID,
+    Failure::new(
+        Code::DefinitionInvalid,
         format!("expected {name} to be a valid workflow, but it has {errors}"),
     )
 }
@@ -55,7 +53,7 @@ mod tests {
         let findings = flotilla_dsl::parse(text).findings;
         assert_eq!(findings.len(), 4, "two errors, two warnings: {findings:?}");
         let failure = refusal("a.yaml", &findings);
-        assert_eq!(failure.code(), DEFINITION_INVALID);
+        assert_eq!(failure.code(), Code::DefinitionInvalid.as_str());
         assert!(failure.render(Format::Text).contains("2 errors"));
     }
 }

@@ -1,5 +1,6 @@
 //! `flo workflow trigger`.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::views::TriggerView;
@@ -26,7 +27,7 @@ impl Trigger {
                 "expected workflow {:?} to have a trigger, but it has none",
                 self.name
             );
-            Failure::not_found("trigger_not_found", message)
+            Failure::new(Code::TriggerNotFound, message)
         })?;
         session
             .output

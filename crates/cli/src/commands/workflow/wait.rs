@@ -1,6 +1,7 @@
 //! Waiting for a run's end.
 
 use super::activity::Activity;
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::period;
 use crate::progress::Progress;
@@ -62,7 +63,7 @@ async fn watch(
         }
     }
     let message = format!("expected to see the end of run {run_id}, but the stream stopped");
-    Err(Failure::refused("stream_ended", message))
+    Err(Failure::new(Code::StreamEnded, message))
 }
 
 fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
@@ -74,7 +75,7 @@ fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
     if !activity.is_empty() {
         message.push_str(&format!(", {activity}"));
     }
-    Failure::retryable("wait_timeout", message).with_hint(format!(
+    Failure::new(Code::WaitTimeout, message).with_hint(format!(
         "flo workflow history {run_id} --follow waits on, flo workflow status {run_id} looks"
     ))
 }
@@ -94,7 +95,7 @@ fn conclude(run_id: &str, end: RunStatusChange) -> Result<Bytes, Failure> {
     let detail = end.detail.clone().or_else(|| step_error(&end));
     let detail = detail.map(|detail| format!(": {detail}"));
     message.extend(terminal.chain(detail));
-    Err(Failure::refused("run_not_completed", message)
+    Err(Failure::new(Code::RunNotCompleted, message)
         .with_hint(format!("flo workflow history {run_id} tells how")))
 }
 

@@ -11,8 +11,8 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    Body, Command, LetterChoice, PurgeDeadLetters, Rejection, Reply, RequestId, RequeueDeadLetters,
-    view,
+    Body, Command, LetterChoice, PurgeDeadLetters, Rejection, RejectionCode, Reply, RequestId,
+    RequeueDeadLetters, view,
 };
 use tokio::time::Instant;
 
@@ -210,7 +210,7 @@ fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
         let message =
             format!("expected a dead letter of this action, but there is none with the id {id:?}");
-        Refusal::not_found("dead_letter_not_found", message)
+        Refusal::new(RejectionCode::DeadLetterNotFound, message)
             .with_hint("`flo action dlq list NAME` lists them")
     })
 }

@@ -2,7 +2,7 @@
 
 use super::{registry, unexpected};
 use crate::context::Context;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::ActionName;
@@ -14,7 +14,6 @@ use flotilla_engine::{Body, Command, RegisterAction, Reply};
 use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
-use tonic::Code;
 
 /// What an action has when its registration does not say (A1).
 const TIMEOUT_MS_DEFAULT: u64 = Limits::TIMEOUT_MS_DEFAULT;
@@ -156,13 +155,9 @@ fn binary(module: &[u8]) -> Result<Vec<u8>, Refusal> {
 }
 
 fn rejected(rejection: ModuleRejected) -> Refusal {
-    Refusal::new(
-        Code::InvalidArgument,
-        "module_invalid",
-        rejection.to_string(),
-    )
-    .with_hint(rejection.hint())
-    .at("wasm_module")
+    Refusal::new(ServerCode::ModuleInvalid, rejection.to_string())
+        .with_hint(rejection.hint())
+        .at("wasm_module")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber};
 use flotilla_engine::store::Reader;
-use flotilla_engine::view;
+use flotilla_engine::{RejectionCode, view};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -72,7 +72,7 @@ pub(super) async fn list(
 fn number(id: &str) -> Result<ActionRunNumber, Refusal> {
     ActionRunNumber::from_id(id).ok_or_else(|| {
         let message = format!("expected an action run, but there is none with the id {id:?}");
-        Refusal::not_found("action_run_not_found", message)
+        Refusal::new(RejectionCode::ActionRunNotFound, message)
             .with_hint("`flo action runs NAME` lists them")
     })
 }

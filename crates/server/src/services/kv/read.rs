@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::convert;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
@@ -24,7 +24,7 @@ pub(super) async fn get(
     let found = find(context, (&namespace, &key), deadline).await?;
     let record = found.ok_or_else(|| {
         let message = format!("expected a key \"{key}\", but there is none");
-        Refusal::not_found("key_not_found", message).with_hint("`flo kv scan PREFIX` lists them")
+        Refusal::new(ServerCode::KeyNotFound, message).with_hint("`flo kv scan PREFIX` lists them")
     })?;
     Ok(v1::GetKeyResponse {
         item: Some(convert::kv::message(key, record)),

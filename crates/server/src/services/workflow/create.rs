@@ -4,13 +4,12 @@ use super::unexpected;
 use super::validate::{findings, namespace, parse};
 use crate::context::Context;
 use crate::convert::finding::Source;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_dsl::{Finding, Severity};
 use flotilla_engine::{Body, Command, CreateDefinition, Reply};
 use tokio::time::Instant;
-use tonic::Code;
 
 /// Serves `CreateWorkflow`.
 pub(super) async fn create(
@@ -72,7 +71,7 @@ fn invalid(source: &Source<'_>, findings: &[Finding]) -> Refusal {
         count => format!("{count} errors, the first of them"),
     };
     let message = format!("expected a valid definition, but it has {count}{first}");
-    Refusal::new(Code::FailedPrecondition, "definition_invalid", message)
+    Refusal::new(ServerCode::DefinitionInvalid, message)
         .with_violations(errors)
         .with_hint("`flo workflow validate -f FILE` shows each error in its line")
 }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::convert;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
@@ -11,7 +11,6 @@ use flotilla_engine::ids::{RunId, WorkflowName};
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, Condition, Equality, RunQuery};
 use tokio::time::Instant;
-use tonic::Code;
 
 /// Serves `GetRun`.
 pub(super) async fn get(
@@ -77,7 +76,7 @@ pub(super) async fn history(
 fn query(asked: v1::ListRunsRequest) -> Result<RunQuery, Refusal> {
     let mut query = flotilla_dsl::query::parse(&asked.r#where).map_err(|invalid| {
         let message = invalid.render(&asked.r#where).trim_end().to_owned();
-        Refusal::new(Code::InvalidArgument, "where_invalid", message).at("where")
+        Refusal::new(ServerCode::WhereInvalid, message).at("where")
     })?;
     let status = convert::run::wanted_status(asked.status());
     let status = status.map(|status| Condition::Status(Equality::Equal, status));

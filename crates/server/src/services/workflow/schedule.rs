@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::convert;
-use crate::errors::Refusal;
+use crate::errors::{Refusal, ServerCode};
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
@@ -47,7 +47,7 @@ pub(super) async fn get(
         None if is_known => {
             let message =
                 format!("expected workflow \"{workflow}\" to have a schedule, but it has none");
-            Err(Refusal::not_found("schedule_not_found", message))
+            Err(Refusal::new(ServerCode::ScheduleNotFound, message))
         }
         None => Err(Rejection::WorkflowNotFound(workflow).into()),
     }

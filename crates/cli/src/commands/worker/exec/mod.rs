@@ -22,6 +22,7 @@ use self::registration::Registration;
 use self::stream::{Consumption, Employment};
 use self::tally::Tally;
 use self::task::Task;
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::key_value;
 use crate::output::{self, Output};
@@ -152,7 +153,7 @@ impl Exec {
         let program = Program::from_words(self.program);
         let program = program.ok_or_else(|| {
             let message = "expected a program after `--`, but there is none";
-            Failure::usage("program_missing", message)
+            Failure::new(Code::ProgramMissing, message)
         })?;
         let employment = Employment {
             concurrency: self.concurrency,
@@ -232,7 +233,7 @@ fn programs(
     for (name, command) in actions {
         if programs.iter().any(|(known, _)| *known == name) {
             let message = format!("expected one command for action {name}, but there are two");
-            return Err(Failure::usage("action_repeated", message));
+            return Err(Failure::new(Code::ActionRepeated, message));
         }
         programs.push((name, Arc::new(Program::from_shell(&command))));
     }

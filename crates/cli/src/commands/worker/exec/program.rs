@@ -1,5 +1,6 @@
 //! What to run.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -91,7 +92,7 @@ impl Absence {
         };
         let message =
             format!("expected a program {program:?} to run action {action:?}, but {found}");
-        Failure::usage("program_missing", message).with_hint(hint)
+        Failure::new(Code::ProgramMissing, message).with_hint(hint)
     }
 }
 

@@ -3,6 +3,7 @@
 //! The SDK does so too, with the server's defaults. Here it is done first, with what the command line
 //! says, and a person is told: an action's own retries multiply those of the step (W13).
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::period;
@@ -105,7 +106,7 @@ fn not_for_workers(name: &str) -> Failure {
     let hint = format!(
         "use another name, or let workers run it from now on: `flo action register {name}`"
     );
-    Failure::refused("action_type_mismatch", message).with_hint(hint)
+    Failure::new(Code::ActionTypeMismatch, message).with_hint(hint)
 }
 
 /// Whether another attempt may end otherwise.

@@ -4,6 +4,7 @@
 //! so its types cannot be named here. They are read as everybody else sees them: as a record, of which
 //! serde takes the fields below. The test of the drawing shows when they part.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use flotilla_dsl::Parsed;
 use serde::Deserialize;
@@ -114,7 +115,7 @@ impl Form {
         let record = serde_json::to_value(&parsed.definition);
         record.and_then(serde_json::from_value).map_err(|error| {
             let message = format!("expected to know the form of the definition, but {error}");
-            Failure::local("definition_form", message)
+            Failure::new(Code::DefinitionForm, message)
         })
     }
 }

@@ -1,0 +1,108 @@
+//! The page of error codes, from the tables of the server, the client and the command line.
+
+use crate::code::Code;
+use crate::failure::Exit;
+use expect_test::expect_file;
+use flotilla_client::{ClientCode, ErrorKind};
+use flotilla_server::ErrorCode;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Errors
+
+A refusal has a *code* for programs, one sentence for people (`expected to …, but …`) and, where there is advice, a
+hint. `flo -o json` prints them on stderr:
+
+```json
+{\"error\": {\"code\": \"run_not_found\", \"message\": \"expected a run …\", \"hint\": \"`flo workflow runs` lists them\"}}
+```
+
+Over gRPC the code is the `reason` of `google.rpc.ErrorInfo`, the hint is in its metadata, malformed fields are in
+`BadRequest` and the time after which to come back in `RetryInfo`. Over HTTP the body is the JSON object above.
+
+This page is made from the code: a code that is not here cannot be given.
+
+## Exit codes
+
+| exit | means | what to do |
+|---|---|---|
+| 0 | done | |
+| 1 | what the command names is not there; or this machine failed | look at the name, and at `-n` |
+| 2 | bad usage: a flag, a file or a field | change the command |
+| 3 | the state of the cluster, or validation, forbids it | change the state, or the definition |
+| 4 | not now, or nobody knows | send it again, with the same key, id or token |
+| 5 | no node could be reached | look at `--endpoint`, and whether a server runs |
+
+A run that did not complete (`--wait`) exits with 3.
+
+## From the server
+
+| code | gRPC status | exit | meaning | what to do |
+|---|---|---|---|---|
+";
+
+const CLIENT: &str = "
+## From the client
+
+These are found on the caller's side, by the Rust library and so by `flo`.
+
+| code | exit | meaning |
+|---|---|---|
+";
+
+const COMMAND_LINE: &str = "
+## From the command line
+
+| code | exit | meaning |
+|---|---|---|
+";
+
+#[test]
+fn the_page_of_errors_lists_the_codes() {
+    let mut page = String::from(HEAD);
+    for ErrorCode {
+        name,
+        status,
+        meaning,
+        hint,
+    } in ErrorCode::all()
+    {
+        let exit = Exit::from(ErrorKind::of_status(status)).code();
+        let hint = hint.unwrap_or_default();
+        row(
+            &mut page,
+            &[
+                &format!("`{name}`"),
+                &format!("{status:?}"),
+                &exit.to_string(),
+                meaning,
+                hint,
+            ],
+        );
+    }
+    page.push_str(CLIENT);
+    for code in ClientCode::ALL {
+        let exit = Exit::from(code.kind()).code();
+        row(
+            &mut page,
+            &[&format!("`{code}`"), &exit.to_string(), code.meaning()],
+        );
+    }
+    page.push_str(COMMAND_LINE);
+    let mut local: BTreeMap<(&str, u8), &str> = BTreeMap::new();
+    for code in Code::ALL {
+        local.insert((code.as_str(), code.exit().code()), code.meaning());
+    }
+    for ((code, exit), meaning) in local {
+        row(
+            &mut page,
+            &[&format!("`{code}`"), &exit.to_string(), meaning],
+        );
+    }
+    expect_file!["../../../../docs/manual/reference/errors.md"].assert_eq(&page);
+}
+
+fn row(page: &mut String, cells: &[&str]) {
+    writeln!(page, "| {} |", cells.join(" | ")).expect("a string takes any text");
+}

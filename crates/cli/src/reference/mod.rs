@@ -1,0 +1,3 @@
+//! The pages of the manual that come from the code: tests compare them, `UPDATE_EXPECT=1` rewrites them.
+
+mod errors;

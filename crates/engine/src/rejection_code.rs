@@ -1,0 +1,246 @@
+//! The codes of rejections: the table from which programs' codes, kinds, advice and the manual's page
+//! of errors come.
+
+use std::fmt;
+
+/// What kind of refusal it is: interfaces map it to their status codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectionKind {
+    /// What the command names does not exist.
+    NotFound,
+    /// The command itself is wrong.
+    Invalid,
+    /// The state does not allow it.
+    Conflict,
+    /// It may succeed when sent again, after what the hint says.
+    Stale,
+    /// There is no room.
+    Exhausted,
+    /// A bug.
+    Internal,
+}
+
+/// Makes [`RejectionCode`] from the table: name, code, kind, meaning and, where there is one, advice.
+macro_rules! codes {
+    ($($name:ident $code:literal $kind:ident $meaning:literal $(=> $hint:literal)?;)*) => {
+        /// The code of a [`Rejection`](crate::Rejection): stable, and what programs tell rejections apart by.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum RejectionCode {
+            $(#[doc = $meaning] $name,)*
+        }
+
+        impl RejectionCode {
+            /// All of them, in the table's order.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The published spelling, in snake case.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+
+            /// What kind of refusal it is.
+            #[must_use]
+            pub fn kind(self) -> RejectionKind {
+                match self {
+                    $(Self::$name => RejectionKind::$kind,)*
+                }
+            }
+
+            /// What it means, in a sentence for people.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => $meaning,)*
+                }
+            }
+
+            /// What the caller could do, where there is something.
+            #[must_use]
+            pub fn hint(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => advice!($($hint)?),)*
+                }
+            }
+        }
+    };
+}
+
+macro_rules! advice {
+    () => {
+        None
+    };
+    ($hint:literal) => {
+        Some($hint)
+    };
+}
+
+codes! {
+    WorkflowNotFound "workflow_not_found" NotFound
+        "There is no workflow of this name in the namespace."
+        => "create it with `flo workflow create -f FILE`";
+    VersionNotFound "version_not_found" NotFound
+        "The workflow has no such version."
+        => "`flo workflow list` shows the versions";
+    WorkflowDisabled "workflow_disabled" Conflict
+        "The workflow is disabled: it takes no new runs."
+        => "enable it with `flo workflow enable NAME`";
+    NamespaceMismatch "namespace_mismatch" Invalid
+        "The definition names another namespace than the one that it was sent to."
+        => "send it to the namespace that it names";
+    IdempotencyKeyMissing "idempotency_key_missing" Invalid
+        "The definition says `idempotency: required`, and the start has no key."
+        => "give --idempotency-key: the definition requires it";
+    RunIdTaken "run_id_taken" Conflict
+        "Another run has the id that the caller gave."
+        => "give another id, or none";
+    RunIdReserved "run_id_reserved" Invalid
+        "The id that the caller gave has the form of the cluster's own run ids, `wfrun-…`."
+        => "give another id, or none";
+    InputVerdictStale "input_verdict_stale" Stale
+        "The workflow was changed while the input was checked against its schema."
+        => "try again";
+    InputInvalid "input_invalid" Invalid
+        "The input breaks the workflow's schema."
+        => "`flo workflow show NAME` prints the schema";
+    RunNotFound "run_not_found" NotFound
+        "There is no run of this id: it never was, or its retention is over."
+        => "`flo workflow runs` lists them";
+    RunEnded "run_ended" Conflict
+        "The run has ended."
+        => "`flo workflow status RUN` tells how it ended";
+    RunQuarantined "run_quarantined" Conflict
+        "A bug was contained in this run, and the run was set aside."
+        => "a bug was contained in this run; its history says which";
+    ActionRunQuarantined "action_run_quarantined" Conflict
+        "A bug was contained in this action run, and it was set aside.";
+    SignalsTooMany "signals_too_many" Exhausted
+        "The run has got as many signals as it may."
+        => "let the run end, and start another one";
+    ActivationGone "activation_gone" Conflict
+        "The step does not wait any more for what a driver of the cluster brings.";
+    ActionNotFound "action_not_found" NotFound
+        "No action of this name is registered in the namespace."
+        => "register it with `flo action register NAME`";
+    ActionDisabled "action_disabled" Conflict
+        "The action is disabled."
+        => "enable it with `flo action enable NAME`";
+    ActionRunNotFound "action_run_not_found" NotFound
+        "There is no action run of this id: it never was, or its retention is over."
+        => "`flo action runs NAME` lists them";
+    ActionRunEnded "action_run_ended" Conflict
+        "The action run is over: the report is late, or was sent before."
+        => "`flo action status ID` tells how it ended";
+    LeaseLost "lease_lost" Conflict
+        "The lease expired, and the task was given to another worker."
+        => "touch the lease in time, or register a longer --timeout-ms";
+    TaskAccepted "task_accepted" Conflict
+        "The task was accepted, so its lease is over and its outcome comes by a report."
+        => "report with `flo action report TOKEN --outcome O`";
+    TaskNotTracked "task_not_tracked" Conflict
+        "The worker accepted a task whose executor has no `tracking: {mode: async}`."
+        => "complete or fail the task instead";
+    ReportTokenWrong "report_token_wrong" Conflict
+        "The token is not that of the attempt whose report is awaited."
+        => "each attempt has a token of its own: use the last";
+    PlanNotFound "plan_not_found" NotFound
+        "The workflow has no plan of this name."
+        => "`flo workflow show NAME` prints the definition";
+    ExecutorNotFound "executor_not_found" NotFound
+        "The plan has no executor of this name."
+        => "`flo workflow show NAME` prints the definition";
+    OutcomeReserved "outcome_reserved" Invalid
+        "A handler gave an outcome that only the engine gives, such as `target_not_found`."
+        => "give the outcome another name";
+    WorkerNotFound "worker_not_found" NotFound
+        "The worker is not registered: it never was, or it was silent for too long."
+        => "register the worker again";
+    WorkerReplaced "worker_replaced" Conflict
+        "A newer process has registered under the worker's id."
+        => "two processes use one id: give each its own --worker-id";
+    WorkersTooMany "workers_too_many" Exhausted
+        "The namespace has as many workers as it may have."
+        => "`flo worker list` shows them";
+    TimerGone "timer_gone" Conflict
+        "The timer that a driver of the cluster fires has fired, or was taken back.";
+    TimerNotDue "timer_not_due" Conflict
+        "The timer that a driver of the cluster fires is not due yet.";
+    FiringGone "firing_gone" Conflict
+        "The schedule that a driver of the cluster fires has moved on, or stands still.";
+    FiringNotDue "firing_not_due" Conflict
+        "The firing that a driver of the cluster makes is not due yet.";
+    FiringOutOfOrder "firing_out_of_order" Invalid
+        "The firing that a driver of the cluster plans lies before the one that it follows.";
+    IdempotencyKeyReserved "idempotency_key_reserved" Invalid
+        "The idempotency key begins with `flo:`, as those of the cluster's own starts do."
+        => "give a key that begins otherwise";
+    DeadLetterNotFound "dead_letter_not_found" NotFound
+        "The action has no such dead letter: it was requeued, purged or dropped."
+        => "`flo action dlq list NAME` lists them";
+    RequestIdReused "request_id_reused" Conflict
+        "The request id came before, with other content."
+        => "draw a new random id for each request";
+    TooLarge "too_large" Invalid
+        "A payload, a definition, a module or the request as a whole is over its limit."
+        => "keep large things elsewhere, and pass where they are";
+    Internal "internal" Internal
+        "A bug in the server; nothing was changed."
+        => "this is a bug: please report it with the node's log";
+    RequestsTooMany "requests_too_many" Exhausted
+        "The cluster remembers as many request ids as it may, and needs them all."
+        => "nothing was done; try again, with the same request id, in a while";
+    KeyExists "key_exists" Conflict
+        "The key is there, and the caller asked that it be not."
+        => "read it with `flo kv get KEY`";
+    KeyVersionMismatch "key_version_mismatch" Conflict
+        "The key has another version than the one that the caller had read."
+        => "read the key again with `flo kv get KEY`";
+    TooMany "too_many" Exhausted
+        "There are as many of something as there may be.";
+    NamespaceNotEmpty "namespace_not_empty" Conflict
+        "The namespace that was to be deleted is not empty; the message says what is left."
+        => "delete its keys, streams and actions, and stop its workers; action runs and dead letters go in time, workflows stay";
+    NamespaceIsDefault "namespace_is_default" Conflict
+        "The namespace `default` cannot be deleted.";
+    StreamNotFound "stream_not_found" NotFound
+        "There is no stream of this name in the namespace."
+        => "create it with `flo stream create NAME`, or append to it";
+    StreamExists "stream_exists" Conflict
+        "The stream is there, with other settings."
+        => "`flo stream info NAME` shows its settings";
+    PartitionNotFound "partition_not_found" Invalid
+        "The stream has no such partition."
+        => "`flo stream info NAME` shows how many it has";
+    RecordsMissing "records_missing" Invalid
+        "The call names no record.";
+    GroupNotFound "group_not_found" NotFound
+        "The stream has no group of this name."
+        => "create it with `flo stream group create STREAM GROUP`, or join it";
+    GroupExists "group_exists" Conflict
+        "The group is there, with other settings."
+        => "`flo stream group info STREAM GROUP` shows its settings";
+    ConsumerNotFound "consumer_not_found" NotFound
+        "The consumer has not joined the group, or was silent for too long."
+        => "join the group again";
+    DeliveryGone "delivery_gone" Conflict
+        "None of the records is in the consumer's hands any more: their time is over, or they are settled."
+        => "touch records in time, or create the group with a longer ack timeout";
+    GroupTaken "group_taken" Conflict
+        "The trigger names a group that others read with."
+        => "name another one with `consumer_group:` in the trigger";
+    GroupOfTrigger "group_of_trigger" Conflict
+        "The group belongs to the trigger of a workflow."
+        => "use another group, or remove the workflow's trigger";
+    TriggerMoved "trigger_moved" Conflict
+        "The trigger that a driver of the cluster fires has moved on, or stands still.";
+    BatchNotDue "batch_not_due" Conflict
+        "The batch that a driver of the cluster fires may still grow.";
+}
+
+impl fmt::Display for RejectionCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,53 @@
+//! What a server may answer instead of doing what it was asked: the manual's page of errors.
+
+use super::reason::{Reason, ServerCode};
+use flotilla_engine::RejectionCode;
+use tonic::Code;
+
+/// One code that a server may give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// In snake case, as it is in `ErrorInfo.reason` and in the `code` of JSON.
+    pub name: &'static str,
+    /// The status over gRPC.
+    pub status: Code,
+    /// What it means, in a sentence.
+    pub meaning: &'static str,
+    /// What to do, where the code alone tells.
+    pub hint: Option<&'static str>,
+}
+
+impl ErrorCode {
+    /// Every code, in the order of their names.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let entry = |reason: Reason, meaning, hint| Self {
+            name: reason.name,
+            status: reason.status,
+            meaning,
+            hint,
+        };
+        let engine = RejectionCode::ALL
+            .iter()
+            .map(|code| entry((*code).into(), code.meaning(), code.hint()));
+        let server = ServerCode::ALL
+            .iter()
+            .map(|code| entry((*code).into(), code.meaning(), None));
+        let mut all: Vec<Self> = engine.chain(server).collect();
+        all.sort_by_key(|code| code.name);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_is_in_both_tables() {
+        let mut names: Vec<&str> = ErrorCode::all().iter().map(|code| code.name).collect();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -1,0 +1,118 @@
+//! The reasons of refusals: each is in a table, so that none is used without a meaning.
+
+use flotilla_engine::{RejectionCode, RejectionKind};
+use tonic::Code;
+
+/// The reason of a refusal, in snake case, with the status that it has over gRPC. Made only from the
+/// two tables: the engine's and [`ServerCode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reason {
+    pub(super) name: &'static str,
+    pub(super) status: Code,
+}
+
+/// Makes [`ServerCode`] from the table: name, code, status, meaning.
+macro_rules! codes {
+    ($($name:ident $code:literal $status:ident $meaning:literal;)*) => {
+        /// The reasons that the server has beside the engine's.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum ServerCode {
+            $(#[doc = $meaning] $name,)*
+        }
+
+        impl ServerCode {
+            pub(super) const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            pub(super) fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => $meaning,)*
+                }
+            }
+        }
+
+        impl From<ServerCode> for Reason {
+            fn from(code: ServerCode) -> Self {
+                let (name, status) = match code {
+                    $(ServerCode::$name => ($code, Code::$status),)*
+                };
+                Self { name, status }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidArgument "invalid_argument" InvalidArgument
+        "The request is malformed; the message and the violations name the field.";
+    DefinitionInvalid "definition_invalid" FailedPrecondition
+        "The definition has errors; the violations name their places.";
+    WhereInvalid "where_invalid" InvalidArgument
+        "The expression of `--where` cannot be read; the message shows where.";
+    ModuleInvalid "module_invalid" InvalidArgument
+        "The WebAssembly module cannot be an action.";
+    ScheduleNotFound "schedule_not_found" NotFound
+        "The workflow has no schedule.";
+    KeyNotFound "key_not_found" NotFound
+        "There is no such key, or its time to live is over.";
+    Overloaded "overloaded" ResourceExhausted
+        "The node has more in hand than it may, and did not look at the request.";
+    NoLeader "no_leader" Unavailable
+        "The cluster has no leader, and none was found within the deadline; nothing was done.";
+    NotLeader "not_leader" Unavailable
+        "Only the leader can answer, and this node does not lead; nothing was done.";
+    OutcomeUnknown "outcome_unknown" Unavailable
+        "No answer came in time: the command may have been applied, and may still be.";
+    NotReadable "not_readable" Unavailable
+        "The node has not caught up with the log since its start.";
+    Diverged "diverged" Unavailable
+        "The node's state differs from that of the others, and it has stopped serving.";
+    ShuttingDown "shutting_down" Unavailable
+        "The node is stopping.";
+    Unavailable "unavailable" Unavailable
+        "Something beside the request failed.";
+    HelloMissing "hello_missing" DeadlineExceeded
+        "The worker opened a stream and did not say who it is.";
+    BodyLate "body_late" DeadlineExceeded
+        "The body of a request over HTTP did not come in time.";
+    TokenMissing "token_missing" Unauthenticated
+        "A report over HTTP has no header `Authorization: Bearer TOKEN`.";
+    TokenMalformed "token_malformed" Unauthenticated
+        "The header of a report over HTTP holds something else than a token.";
+    PathNotFound "path_not_found" NotFound
+        "There is nothing at this path over HTTP.";
+    MethodNotAllowed "method_not_allowed" Unimplemented
+        "The path is there, but not for this method of HTTP.";
+}
+
+/// The status code of a rejection. What the state forbids is a failed precondition, even where the
+/// engine blames the command: the same request may be right for another definition.
+impl From<RejectionCode> for Reason {
+    fn from(code: RejectionCode) -> Self {
+        let name = code.as_str();
+        let status = match code {
+            RejectionCode::RunIdTaken
+            | RejectionCode::KeyExists
+            | RejectionCode::StreamExists
+            | RejectionCode::GroupExists => Code::AlreadyExists,
+            RejectionCode::RequestIdReused | RejectionCode::KeyVersionMismatch => Code::Aborted,
+            RejectionCode::InputInvalid | RejectionCode::IdempotencyKeyMissing => {
+                Code::FailedPrecondition
+            }
+            _ => status(code.kind()),
+        };
+        Self { name, status }
+    }
+}
+
+fn status(kind: RejectionKind) -> Code {
+    match kind {
+        RejectionKind::NotFound => Code::NotFound,
+        RejectionKind::Invalid => Code::InvalidArgument,
+        RejectionKind::Conflict => Code::FailedPrecondition,
+        // Starts are checked again before a caller sees this; then the definition changes so fast
+        // that only trying again helps.
+        RejectionKind::Stale => Code::Unavailable,
+        RejectionKind::Exhausted => Code::ResourceExhausted,
+        RejectionKind::Internal => Code::Internal,
+    }
+}
