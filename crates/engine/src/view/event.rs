@@ -1,5 +1,6 @@
 //! Events as callers see them: the manual's names, a detail, and the rest as JSON (W23).
 
+use super::event_type::EventType;
 use super::plan_event;
 use super::run::terminal_name;
 use crate::definition::Definition;
@@ -100,7 +101,7 @@ pub fn describe(
     record: &HistoryRecord,
 ) -> EventView {
     EventView {
-        type_name: type_name(&event.kind),
+        type_name: event_type(&event.kind).as_str(),
         step: event
             .step
             .map(|step| definition.step(step).name.to_string()),
@@ -114,7 +115,7 @@ pub fn describe(
 pub(super) fn trimmed(cursor: &HistoryCursor, next: &HistoryRecord) -> EventView {
     let (first, last) = (cursor.trimmed_after + 1, cursor.trimmed_until);
     EventView {
-        type_name: "history_trimmed",
+        type_name: EventType::HistoryTrimmed.as_str(),
         detail: format!("events {first} to {last}"),
         attributes: Attributes::default()
             .number("first_seq", first)
@@ -139,37 +140,37 @@ fn of_entry(seq: u64, record: &HistoryRecord) -> EventView {
     }
 }
 
-/// The published name (W23).
-fn type_name(kind: &EventKind) -> &'static str {
+/// What kind of fact it is (W23).
+fn event_type(kind: &EventKind) -> EventType {
     match kind {
-        EventKind::WorkflowStarted { .. } => "workflow_started",
-        EventKind::StepStarted => "step_started",
-        EventKind::StepCompleted { .. } => "step_completed",
-        EventKind::StepRetry { .. } => "step_retry",
-        EventKind::RetryScheduled { .. } => "retry_scheduled",
-        EventKind::PollScheduled { .. } => "poll_scheduled",
-        EventKind::PollExhausted { .. } => "poll_exhausted",
-        EventKind::WaitingForSignal { .. } => "waiting_for_signal",
-        EventKind::SignalReceived { .. } => "signal_received",
-        EventKind::SignalMatched { .. } => "signal_matched",
-        EventKind::SignalTimeout { .. } => "signal_timeout",
-        EventKind::ActionNotFound { .. } => "action_not_found",
-        EventKind::ActionDisabled { .. } => "action_disabled",
-        EventKind::ChildRefused { .. } => "child_refused",
-        EventKind::AwaitingAction { .. } => "awaiting_action",
-        EventKind::ActionStarted { .. } => "action_started",
-        EventKind::ActionRetryScheduled { .. } => "action_retry_scheduled",
-        EventKind::ActionCompleted { .. } => "action_completed",
-        EventKind::ChildStarted { .. } => "child_started",
-        EventKind::ChildCompleted { .. } => "child_completed",
-        EventKind::WorkflowCompleted { .. } => "workflow_completed",
-        EventKind::WorkflowFailed { .. } => "workflow_failed",
-        EventKind::WorkflowCancelled { .. } => "workflow_cancelled",
-        EventKind::WorkflowTimedOut { .. } => "workflow_timed_out",
-        EventKind::RunQuarantined => "run_quarantined",
-        EventKind::Plan(event) => plan_event::type_name(event),
-        EventKind::ScheduleStarted { .. } => "schedule_started",
-        EventKind::TriggerStarted { .. } => "trigger_started",
+        EventKind::WorkflowStarted { .. } => EventType::WorkflowStarted,
+        EventKind::StepStarted => EventType::StepStarted,
+        EventKind::StepCompleted { .. } => EventType::StepCompleted,
+        EventKind::StepRetry { .. } => EventType::StepRetry,
+        EventKind::RetryScheduled { .. } => EventType::RetryScheduled,
+        EventKind::PollScheduled { .. } => EventType::PollScheduled,
+        EventKind::PollExhausted { .. } => EventType::PollExhausted,
+        EventKind::WaitingForSignal { .. } => EventType::WaitingForSignal,
+        EventKind::SignalReceived { .. } => EventType::SignalReceived,
+        EventKind::SignalMatched { .. } => EventType::SignalMatched,
+        EventKind::SignalTimeout { .. } => EventType::SignalTimeout,
+        EventKind::ActionNotFound { .. } => EventType::ActionNotFound,
+        EventKind::ActionDisabled { .. } => EventType::ActionDisabled,
+        EventKind::ChildRefused { .. } => EventType::ChildRefused,
+        EventKind::AwaitingAction { .. } => EventType::AwaitingAction,
+        EventKind::ActionStarted { .. } => EventType::ActionStarted,
+        EventKind::ActionRetryScheduled { .. } => EventType::ActionRetryScheduled,
+        EventKind::ActionCompleted { .. } => EventType::ActionCompleted,
+        EventKind::ChildStarted { .. } => EventType::ChildStarted,
+        EventKind::ChildCompleted { .. } => EventType::ChildCompleted,
+        EventKind::WorkflowCompleted { .. } => EventType::WorkflowCompleted,
+        EventKind::WorkflowFailed { .. } => EventType::WorkflowFailed,
+        EventKind::WorkflowCancelled { .. } => EventType::WorkflowCancelled,
+        EventKind::WorkflowTimedOut { .. } => EventType::WorkflowTimedOut,
+        EventKind::RunQuarantined => EventType::RunQuarantined,
+        EventKind::Plan(event) => plan_event::event_type(event),
+        EventKind::ScheduleStarted { .. } => EventType::ScheduleStarted,
+        EventKind::TriggerStarted { .. } => EventType::TriggerStarted,
     }
 }
 

@@ -6,6 +6,7 @@ mod action;
 mod dead_letter;
 mod due;
 mod event;
+mod event_type;
 mod group;
 mod history;
 mod kv;
@@ -29,6 +30,7 @@ pub use action::{ActionRunView, ActionView, action, action_run, action_runs, act
 pub use dead_letter::{DeadLetterView, dead_letter, dead_letter_queue, dead_letters};
 pub use due::DueCursor;
 pub use event::{EventView, describe};
+pub use event_type::EventType;
 pub use group::{
     DeliveredView, GroupView, PendingState, PendingView, consumers, delivery, group, groups,
     has_records, pending,

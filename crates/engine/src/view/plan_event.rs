@@ -1,23 +1,24 @@
 //! Events of plans as callers see them (W30–W38): the manual's names, and ours beside them.
 
 use super::event::Attributes;
+use super::event_type::EventType;
 use crate::tables::PlanEvent;
 
-/// The published name (W23).
-pub(super) fn type_name(event: &PlanEvent) -> &'static str {
+/// What kind of fact it is (W23).
+pub(super) fn event_type(event: &PlanEvent) -> EventType {
     match event {
-        PlanEvent::ExecutorStart { .. } => "plan_executor_start",
-        PlanEvent::ExecutorSuccess { .. } => "plan_executor_success",
-        PlanEvent::ExecutorOutcome { .. } => "plan_executor_outcome",
-        PlanEvent::ExecutorRetry { .. } => "plan_executor_retry",
-        PlanEvent::ExecutorExhausted { .. } => "plan_executor_exhausted",
-        PlanEvent::BreakerSkip { .. } => "plan_breaker_skip",
-        PlanEvent::BreakerOpened { .. } => "plan_breaker_opened",
-        PlanEvent::BreakerClosed { .. } => "plan_breaker_closed",
-        PlanEvent::RateLimited { .. } => "plan_rate_limited",
-        PlanEvent::AwaitingReport { .. } => "plan_awaiting_report",
-        PlanEvent::CacheHit { .. } => "plan_cache_hit",
-        PlanEvent::Fallback { .. } => "plan_fallback",
+        PlanEvent::ExecutorStart { .. } => EventType::PlanExecutorStart,
+        PlanEvent::ExecutorSuccess { .. } => EventType::PlanExecutorSuccess,
+        PlanEvent::ExecutorOutcome { .. } => EventType::PlanExecutorOutcome,
+        PlanEvent::ExecutorRetry { .. } => EventType::PlanExecutorRetry,
+        PlanEvent::ExecutorExhausted { .. } => EventType::PlanExecutorExhausted,
+        PlanEvent::BreakerSkip { .. } => EventType::PlanBreakerSkip,
+        PlanEvent::BreakerOpened { .. } => EventType::PlanBreakerOpened,
+        PlanEvent::BreakerClosed { .. } => EventType::PlanBreakerClosed,
+        PlanEvent::RateLimited { .. } => EventType::PlanRateLimited,
+        PlanEvent::AwaitingReport { .. } => EventType::PlanAwaitingReport,
+        PlanEvent::CacheHit { .. } => EventType::PlanCacheHit,
+        PlanEvent::Fallback { .. } => EventType::PlanFallback,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod data;
 mod dead_letter;
-mod event;
+pub(crate) mod event;
 mod plan;
 mod retention;
 mod run_index;

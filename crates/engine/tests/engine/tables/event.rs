@@ -7,7 +7,7 @@ use flotilla_engine::ids::ActionRunNumber;
 use flotilla_engine::tables::EventKind;
 
 /// One event of each kind, in the order of the enum.
-pub(super) fn events() -> Vec<EventKind> {
+pub(crate) fn events() -> Vec<EventKind> {
     let mut events = step_events();
     events.extend(action_events());
     events.extend(end_events());
