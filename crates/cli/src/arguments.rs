@@ -137,6 +137,7 @@ fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::words;
     use clap::CommandFactory;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
@@ -175,7 +176,9 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string);
             let examples = help.as_deref().unwrap_or_default().lines();
             for example in examples.filter(|line| line.trim_start().starts_with("flo ")) {
-                let words = words(example);
+                // Two spaces begin a remark.
+                let call = example.trim().split("  ").next().unwrap_or_default();
+                let words = words(call);
                 let parsed = Arguments::try_parse_from(&words);
                 assert!(
                     parsed.is_ok(),
@@ -185,24 +188,6 @@ mod tests {
             }
             open.extend(command.get_subcommands().cloned());
         }
-    }
-
-    /// The words of a shell line: quotes group, two spaces begin a remark, `|` and `>` end it.
-    fn words(line: &str) -> Vec<String> {
-        let line = line.trim();
-        let line = line.split_once("  ").map_or(line, |(command, _)| command);
-        let mut words = vec![String::new()];
-        let mut is_quoted = false;
-        for character in line.chars() {
-            match character {
-                '\'' => is_quoted = !is_quoted,
-                '|' | '>' if !is_quoted => break,
-                ' ' if !is_quoted => words.push(String::new()),
-                other => words.last_mut().expect("never empty").push(other),
-            }
-        }
-        words.retain(|word| !word.is_empty());
-        words
     }
 
     #[test]

@@ -1,3 +1,8 @@
 //! The pages of the manual that come from the code: tests compare them, `UPDATE_EXPECT=1` rewrites them.
 
+mod blocks;
 mod errors;
+mod verbs;
+mod words;
+
+pub(crate) use words::words;
