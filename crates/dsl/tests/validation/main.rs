@@ -6,6 +6,7 @@ mod examples;
 mod flow;
 mod form;
 mod grammar;
+mod keys;
 mod names;
 mod plans;
 mod policies;
