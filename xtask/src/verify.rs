@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::subcommand::{Subcommand, expect_no_arguments};
 use crate::{cargo, child, flo, requirements};
 
+mod book;
 mod dependencies;
 
 /// The command `verify`.
@@ -24,7 +25,8 @@ Writes nothing into the tree: `cargo xtask fix` does.
 
 Usage: cargo xtask verify
 
-Steps: requirements, format, lints, build and tests, dependencies (where cargo-deny is installed).
+Steps: requirements, format, lints, build and tests, manual (where mdbook is installed), dependencies
+(where cargo-deny is).
 Build output goes to CARGO_TARGET_DIR, or to flotilla/target in the user's cache folder.
 
 Example:
@@ -40,6 +42,7 @@ const STEPS: &[Step] = &[
     ("format", check_format),
     ("lints", check_lints),
     ("build and tests", build_and_test),
+    ("manual", book::build),
     ("dependencies", dependencies::check),
 ];
 

@@ -1,0 +1,89 @@
+//! The manual's page of limits comes from the files that hold them; `UPDATE=1` rewrites it.
+
+#[path = "limits/expression.rs"]
+mod expression;
+#[path = "limits/source.rs"]
+mod source;
+
+use source::Limit;
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = "docs/manual/reference/limits.md";
+
+const HEAD: &str = "\
+# Limits
+
+What is over a limit is refused with a clear message, and nothing else happens. What ends in `DEFAULT` holds
+when nothing else is said. This page is made from the files that hold the limits.
+";
+
+/// The files, in an order in which each constant comes before its users.
+const FILES: [(&str, &str); 3] = [
+    ("What is stored and run", "crates/engine/src/limits.rs"),
+    ("Requests to a node", "crates/server/src/limits.rs"),
+    ("WebAssembly", "crates/wasm/src/limits.rs"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is a folder of the repository")
+}
+
+#[test]
+fn the_page_of_limits_lists_the_limits() {
+    let mut page = HEAD.to_owned();
+    for (title, file) in FILES {
+        let text = fs::read_to_string(root().join(file)).expect("a file of limits");
+        let known = known_before(file);
+        let limits = source::limits(&text, &known);
+        assert!(limits.len() > 10, "{file} holds limits");
+        write!(
+            page,
+            "\n## {title}\n\n| limit | value | what |\n|---|---|---|\n"
+        )
+        .expect("a string takes any text");
+        for limit in limits {
+            push_row(&mut page, &limit);
+        }
+    }
+    compare(&root().join(PAGE), &page);
+}
+
+/// The values of the files before, which a file may import.
+fn known_before(file: &str) -> BTreeMap<String, u64> {
+    let mut known = BTreeMap::new();
+    for (_, earlier) in FILES.iter().take_while(|(_, earlier)| *earlier != file) {
+        let text = fs::read_to_string(root().join(earlier)).expect("a file of limits");
+        let limits = source::limits(&text, &known);
+        known.extend(limits.into_iter().map(|limit| (limit.name, limit.value)));
+    }
+    known
+}
+
+fn push_row(page: &mut String, limit: &Limit) {
+    let Limit { name, what, .. } = limit;
+    let value = limit.show();
+    writeln!(page, "| `{name}` | {value} | {what} |").expect("a string takes any text");
+}
+
+fn compare(path: &PathBuf, found: &str) {
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    if expected == found {
+        return;
+    }
+    if env::var_os("UPDATE").is_some() {
+        fs::write(path, found).expect("the page is writable");
+        return;
+    }
+    let lines = expected.lines().zip(found.lines());
+    let first = lines.take_while(|(left, right)| left == right).count();
+    panic!(
+        "{PAGE} differs from line {} on; UPDATE=1 rewrites it",
+        first + 1
+    );
+}
