@@ -1,7 +1,7 @@
 //! Where the binary `flo` is.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -13,14 +13,31 @@ const VARIABLE: &str = "FLOTILLA_BINARY";
 /// # Panics
 /// When there is no binary.
 pub(crate) fn flo() -> Command {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    let mut command = Command::new(PATH.get_or_init(find));
+    let mut command = Command::new(path());
+    forget_settings(&mut command);
+    command
+}
+
+/// Keeps the caller's own settings for `flo` from a command.
+pub(crate) fn forget_settings(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("FLO_")) {
             command.env_remove(name);
         }
     }
-    command
+}
+
+/// The folder that holds the binary, for the path of a shell.
+///
+/// # Panics
+/// When there is no binary.
+pub(crate) fn folder() -> &'static Path {
+    path().parent().expect("a file is in a folder")
+}
+
+fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(find)
 }
 
 fn find() -> PathBuf {

@@ -21,6 +21,7 @@ mod ports;
 mod process;
 mod room;
 mod scratch;
+mod shell;
 mod status;
 
 pub use answer::{Answer, Refusal};
@@ -33,4 +34,5 @@ pub use node::Node;
 pub use patience::{PATIENCE, wait_until};
 pub use process::Process;
 pub use scratch::Scratch;
+pub use shell::Shell;
 pub use status::{ClusterStatus, Digest, NodeStatus};

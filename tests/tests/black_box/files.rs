@@ -25,6 +25,11 @@ pub(crate) fn example_workflows() -> Vec<String> {
     names
 }
 
+/// A folder of the project.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    root().join(name)
+}
+
 fn root() -> PathBuf {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     tests

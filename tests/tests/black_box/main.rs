@@ -12,6 +12,7 @@ mod history;
 mod keys;
 mod module_keys;
 mod namespaces;
+mod manual;
 mod notes;
 mod plans;
 mod queries;

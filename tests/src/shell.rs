@@ -1,0 +1,76 @@
+//! A person at a terminal: command lines for `sh`, with `flo` on the path.
+
+use crate::answer::Answer;
+use crate::binary;
+use crate::dev_node::DevNode;
+use crate::process::Process;
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs lines in a node's folder, against that node.
+#[derive(Debug)]
+pub struct Shell<'a> {
+    node: &'a DevNode,
+}
+
+impl<'a> Shell<'a> {
+    /// A terminal in the node's folder.
+    #[must_use]
+    pub fn new(node: &'a DevNode) -> Self {
+        Self { node }
+    }
+
+    /// Runs a line to its end. What it said on stderr stands in its stdout, as on a screen.
+    ///
+    /// # Panics
+    /// When there is no shell.
+    #[must_use]
+    pub fn run(&self, line: &str) -> Answer {
+        let output = self
+            .command(&format!("exec 2>&1; {line}"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("a shell");
+        Answer {
+            line: line.to_owned(),
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::new(),
+        }
+    }
+
+    /// Starts a line that goes on in the background, and waits for the line `ready`.
+    ///
+    /// # Panics
+    /// When that does not come.
+    #[must_use]
+    pub fn start(&self, name: &str, line: &str) -> Process {
+        let log = self.node.scratch().log(&format!("{name}.log"));
+        let process = Process::spawn(self.command(&format!("exec {line}")), log);
+        process.await_ready();
+        process
+    }
+
+    fn command(&self, script: &str) -> Command {
+        let mut command = Command::new("sh");
+        binary::forget_settings(&mut command);
+        command
+            .args(["-c", script])
+            .current_dir(self.node.scratch().path(""))
+            .env("PATH", path_with(binary::folder()))
+            .env("TMPDIR", self.node.scratch().path(""))
+            .env("FLO_ENDPOINT", self.node.endpoint());
+        command
+    }
+}
+
+/// The caller's path with a folder before it.
+fn path_with(folder: &Path) -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = [folder.to_owned()]
+        .into_iter()
+        .chain(env::split_paths(&path));
+    env::join_paths(folders).expect("no folder has a colon in its name")
+}

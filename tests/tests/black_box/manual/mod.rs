@@ -1,0 +1,171 @@
+//! The manual does what it says: its commands are run and print what it shows, and its definitions are
+//! created and run. `UPDATE=1` rewrites what is shown.
+
+mod page;
+mod shape;
+
+use crate::files::folder;
+use flotilla_tests::{CommandWorker, DevNode, Flo, PATIENCE, Process, Shell, wait_until};
+use page::{Call, Example, Page, Shown, pages};
+use serde_json::Value;
+use shape::shape;
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::{env, fs, thread};
+
+#[test]
+fn the_commands_of_every_page_print_what_it_shows() {
+    let pages = pages(&folder("docs/manual"));
+    let is_played = |page: &&Page| {
+        let mut examples = page.examples.iter();
+        examples.any(|example| matches!(example, Example::Command(_)))
+    };
+    let played: Vec<&Page> = pages.iter().filter(is_played).collect();
+    assert!(played.len() >= 10, "pages have commands: {}", played.len());
+    thread::scope(|scope| {
+        for page in played {
+            scope.spawn(|| play(page));
+        }
+    });
+}
+
+/// Plays a page on a node of its own, from its beginning to its end.
+fn play(page: &Page) {
+    let node = DevNode::start();
+    symlink(folder("examples"), node.scratch().path("examples")).expect("a fresh folder");
+    let shell = Shell::new(&node);
+    let mut running: Vec<Process> = Vec::new();
+    let mut printed = Vec::new();
+    for example in &page.examples {
+        match example {
+            Example::Definition {
+                file: Some(name),
+                text,
+            } => {
+                let _ = node.scratch().write(name, text);
+            }
+            Example::Definition { file: None, .. } => {}
+            Example::Background(line) => {
+                let name = format!("background-{}", running.len());
+                running.push(shell.start(&name, line));
+            }
+            Example::Command(call) => printed.extend(perform(&shell, page, call)),
+        }
+    }
+    if printed.iter().any(Printed::differs) {
+        rewrite(page, &printed);
+    }
+}
+
+/// What the page shows of a command's output, and what it is.
+struct Printed<'a> {
+    shown: &'a Shown,
+    found: Vec<String>,
+}
+
+impl Printed<'_> {
+    fn differs(&self) -> bool {
+        shape(&self.shown.lines) != shape(&self.found)
+    }
+}
+
+/// Runs a command. One that shows an error fails, every other succeeds.
+fn perform<'a>(shell: &Shell<'_>, page: &Page, call: &'a Call) -> Option<Printed<'a>> {
+    let answer = shell.run(&call.script);
+    let place = format!("{}:{}", page.path.display(), call.line);
+    let is_failing = answer.stdout.lines().any(|line| line.starts_with("error"));
+    assert_eq!(answer.code == 0, !is_failing, "{place}: {}", answer.show());
+    let shown = call.shown.as_ref()?;
+    let lines = answer.stdout.lines();
+    let found: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+    let printed = Printed { shown, found };
+    if printed.differs() {
+        let [shown, found] = [&shown.lines, &printed.found].map(|lines| lines.join("\n"));
+        eprintln!("{place} shows\n{shown}\nbut it is\n{found}\n");
+    }
+    Some(printed)
+}
+
+/// Rewrites what the page shows when that is asked for, all of it, so that it stays one story.
+///
+/// # Panics
+/// When it is not.
+fn rewrite(page: &Page, printed: &[Printed<'_>]) {
+    assert!(
+        env::var_os("UPDATE").is_some(),
+        "{} shows another output; UPDATE=1 rewrites it",
+        page.path.display()
+    );
+    let text = fs::read_to_string(&page.path).expect("a page can be read");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for Printed { shown, found } in printed.iter().rev() {
+        let first = shown.line - 1;
+        lines.splice(first..first + shown.lines.len(), found.iter().cloned());
+    }
+    fs::write(&page.path, lines.join("\n") + "\n").expect("a page can be written");
+}
+
+#[test]
+fn every_definition_of_the_manual_is_created_and_run() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let examples = pages(&folder("docs/manual"))
+        .into_iter()
+        .flat_map(|page| page.examples);
+    let definitions: Vec<String> = examples
+        .filter_map(|example| match example {
+            Example::Definition { text, .. } => Some(text),
+            Example::Background(_) | Example::Command(_) => None,
+        })
+        .collect();
+    assert!(
+        definitions.len() > 20,
+        "the manual has definitions: {}",
+        definitions.len()
+    );
+    let actions: BTreeSet<String> = definitions.iter().flat_map(|text| actions(text)).collect();
+    let actions: Vec<(&str, &str)> = actions
+        .iter()
+        .map(|action| (action.as_str(), "cat"))
+        .collect();
+    let _worker = CommandWorker::start(&flo, node.scratch(), "manual", &actions);
+    for (index, definition) in definitions.iter().enumerate() {
+        let file = node.scratch().write(&format!("{index}.yaml"), definition);
+        let created = flo.json(&["workflow", "create", "-f", &file]);
+        let name = created["name"].as_str().expect("a name").to_owned();
+        let key = format!("run-{index}");
+        let run_id = flo.text(&[
+            "workflow",
+            "start",
+            &name,
+            "{\"id\": 7}",
+            "--idempotency-key",
+            &key,
+        ]);
+        let what = format!("{name} to end, or to wait for somebody");
+        wait_until(&what, PATIENCE, || settled(&flo, &run_id));
+    }
+}
+
+/// The actions that a definition names.
+fn actions(definition: &str) -> Vec<String> {
+    let mut actions = Vec::new();
+    for part in definition.split("@actions/").skip(1) {
+        let is_name = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        actions.push(part.chars().take_while(is_name).collect());
+    }
+    actions
+}
+
+/// Whether a run has ended, or waits for somebody from outside; else how it is.
+fn settled(flo: &Flo, run_id: &str) -> Result<(), String> {
+    let run = flo.json(&["workflow", "status", run_id]);
+    let waits_for_signal = |step: &Value| step["waiting_for"] == "signal";
+    let mut steps = run["current_steps"].as_array().into_iter().flatten();
+    let is_settled = match run["status"].as_str() {
+        Some("waiting") => steps.any(waits_for_signal),
+        Some("completed" | "failed") => true,
+        _ => false,
+    };
+    is_settled.then_some(()).ok_or_else(|| run.to_string())
+}
