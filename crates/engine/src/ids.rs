@@ -47,9 +47,9 @@ fn is_name(text: &str, is_dot_allowed: bool) -> bool {
         })
 }
 
-fn is_token(text: &str) -> bool {
+fn is_token(text: &str, bytes_max: usize) -> bool {
     !text.is_empty()
-        && text.len() <= limits::OUTCOME_BYTES_MAX
+        && text.len() <= bytes_max
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
@@ -74,6 +74,7 @@ const NAME_RULE: &str = "a letter or `_`, then letters, digits, `_` or `-`, at m
 const DOTTED_RULE: &str =
     "a letter or `_`, then letters, digits, `_`, `-` or `.`, at most 256 bytes";
 const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
+const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
 /// Makes newtypes over checked texts: `Name = noun, rule in words, rule in code;`.
@@ -130,7 +131,7 @@ names! {
     /// An executor's name within its plan.
     ExecutorName = "an executor name", DOTTED_RULE, |text| is_name(text, true);
     /// An outcome (W11).
-    OutcomeName = "an outcome", TOKEN_RULE, is_token;
+    OutcomeName = "an outcome", TOKEN_RULE, |text| is_token(text, limits::OUTCOME_BYTES_MAX);
     /// A signal's type (W19).
     SignalType = "a signal type", TEXT_RULE, is_text;
     /// A caller's id for a signal (W19).
@@ -154,7 +155,7 @@ names! {
     /// A caller's idempotency key (W20).
     IdempotencyKey = "an idempotency key", TEXT_RULE, is_text;
     /// A workflow run's id: `wfrun-N`, or the caller's own (W20).
-    RunId = "a run id", TEXT_RULE, is_text;
+    RunId = "a run id", RUN_ID_RULE, |text| is_token(text, limits::NAME_BYTES_MAX);
 }
 
 impl Namespace {
@@ -278,6 +279,11 @@ mod tests {
         assert!(Namespace::new("1st").is_err());
         assert!(OutcomeName::new("needs_review").is_ok());
         assert!(OutcomeName::new("").is_err());
+        assert!(RunId::new("2f0c.order_7-b").is_ok());
+        for id in ["", "a b", "a/b", "a:b", "ä"] {
+            assert!(RunId::new(id).is_err(), "{id}");
+        }
+        assert!(RunId::new("x".repeat(256)).is_ok() && RunId::new("x".repeat(257)).is_err());
     }
 
     #[test]
