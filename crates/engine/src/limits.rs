@@ -73,8 +73,9 @@ pub const LEASE_MS_MAX: u64 = 24 * 3_600_000;
 pub const TASKS_ASSIGNED_MAX: usize = ENTRY_COMMANDS_MAX;
 /// Tasks that are read from a queue at once.
 pub const READY_PIECE_TASKS_MAX: usize = 32;
-/// Queues of tasks that ask for labels, of one action, that one look takes in (A3).
-pub const LABEL_QUEUES_VISITED_MAX: usize = 128;
+/// Sets of labels that the open action runs of one action may ask for (A3): each is a queue of its
+/// own, and one look takes in all of them.
+pub const LABEL_QUEUES_MAX: usize = 128;
 /// Queues of ready tasks whose beginning is kept in memory (design rule 4).
 pub const QUEUE_HEADS_MAX: usize = 65_536;
 /// Labels of a worker or action run (A3).

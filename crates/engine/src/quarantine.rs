@@ -139,7 +139,7 @@ fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantin
             of_action_run(turn, ids::ActionRunNumber(timer.subject))
         }
         TimerKind::WorkerSilence => Ok(Some((QuarantinedKind::Worker, timer.subject))),
-        TimerKind::CacheExpiry => Ok(None),
+        TimerKind::CacheExpiry => Ok(Some((QuarantinedKind::Plan, timer.subject))),
         TimerKind::StreamSweep => Ok(Some((QuarantinedKind::Stream, timer.subject))),
         TimerKind::GroupDue => Ok(Some((QuarantinedKind::Group, timer.subject))),
     }

@@ -273,6 +273,9 @@ pub enum Rejection {
     /// A batch that is not whole may still grow (W41).
     #[error("expected the last batch to be whole or to have waited for its time, but it may grow")]
     BatchNotDue,
+    /// The worker was heard after it was taken for gone (A4).
+    #[error("expected worker \"{0}\" to be gone, but it was heard again")]
+    WorkerBack(WorkerId),
 }
 
 impl Rejection {
@@ -342,6 +345,7 @@ impl Rejection {
             Self::GroupOfTrigger(_) => RejectionCode::GroupOfTrigger,
             Self::TriggerMoved(_) => RejectionCode::TriggerMoved,
             Self::BatchNotDue => RejectionCode::BatchNotDue,
+            Self::WorkerBack(_) => RejectionCode::WorkerBack,
         }
     }
 

@@ -237,6 +237,8 @@ codes! {
         "The trigger that a driver of the cluster fires has moved on, or stands still.";
     BatchNotDue "batch_not_due" Conflict
         "The batch that a driver of the cluster fires may still grow.";
+    WorkerBack "worker_back" Conflict
+        "The worker that a driver of the cluster takes for gone was heard again.";
 }
 
 impl fmt::Display for RejectionCode {

@@ -59,8 +59,6 @@ pub enum Reply {
     TasksAssigned {
         /// How many.
         count: u32,
-        /// How many offers of the entry are for the action.
-        offers_count: u32,
         /// Whether something is left that one of these offers could take, had it a free slot; also
         /// where so many queues wait that not all were looked at. Without it only another offer, or
         /// another task, is a reason to ask again.

@@ -3,12 +3,12 @@
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::run::{ActivationRef, ActiveStep};
-use crate::store::StoreError;
 use crate::tables::{
     ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
     PayloadOwner, PayloadRef, Payloads,
 };
-use crate::turn::Turn;
+use crate::task;
+use crate::turn::{Outcome, Turn};
 use std::collections::BTreeMap;
 
 /// The priority when none is given (A2).
@@ -42,11 +42,15 @@ pub(crate) enum ActionInput {
 }
 
 /// Makes an action run with the settings that the action has now.
+///
+/// # Errors
+/// [`Rejection::TooMany`](crate::Rejection::TooMany) when the open runs of the action ask for as many
+/// sets of labels as they may.
 pub(crate) fn open(
     turn: &mut Turn<'_, '_>,
     action: &ActionRecord,
     opening: Opening<'_>,
-) -> Result<ActionRunNumber, StoreError> {
+) -> Outcome<ActionRunNumber> {
     let number = ActionRunNumber(turn.next_number(|cluster| &mut cluster.action_runs_count)?);
     let input = match opening.input {
         ActionInput::Stored(reference) => reference,
@@ -94,6 +98,7 @@ pub(crate) fn open(
         started_at_ms: None,
         completed_at_ms: None,
     };
+    task::open_label_queue(turn, &record)?;
     turn.put::<ActionRuns>(&number, record);
     Ok(number)
 }

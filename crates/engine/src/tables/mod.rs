@@ -65,7 +65,8 @@ pub use plan_executor::{BreakerState, CallBucket, PlanExecutorRecord, Probe, Sam
 pub use plan_state::{PlanFailure, PlanState, PlanWait};
 pub use quarantine::{Quarantine, QuarantineRecord, Quarantined, QuarantinedKind};
 pub use ready::{
-    Ready, ReadyActionRecord, ReadyActions, ReadyLabels, ReadyLabelsRecord, ReadyQueue,
+    LabelQueuePlaces, LabelQueueRecord, LabelQueues, Ready, ReadyActionRecord, ReadyActions,
+    ReadyQueue,
 };
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};

@@ -28,6 +28,8 @@ pub enum QuarantinedKind {
     Group,
     /// The trigger of a definition.
     Trigger,
+    /// A plan's timer: what it cached gives way to newer results only.
+    Plan,
 }
 
 impl Key for QuarantinedKind {
@@ -40,6 +42,7 @@ impl Key for QuarantinedKind {
             Self::Stream => 5,
             Self::Group => 6,
             Self::Trigger => 7,
+            Self::Plan => 8,
         };
         byte.encode(out);
     }
@@ -53,6 +56,7 @@ impl Key for QuarantinedKind {
             5 => Some(Self::Stream),
             6 => Some(Self::Group),
             7 => Some(Self::Trigger),
+            8 => Some(Self::Plan),
             _ => None,
         }
     }

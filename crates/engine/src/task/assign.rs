@@ -35,11 +35,10 @@ pub struct AssignTasks {
 impl AssignTasks {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let mut offers = self.open_offers(turn, namespace)?;
-        let offers_count = u32::try_from(offers.len()).unwrap_or(u32::MAX);
         let waiting = queue::waiting(turn, namespace, &self.action)?;
-        let mut is_fitting_left = !waiting.is_complete && !offers.is_empty();
+        let mut is_fitting_left = false;
         let mut queues = Queues::default();
-        for labels in waiting.queues {
+        for labels in waiting {
             let fitting = fitting(&labels, &offers);
             if !fitting.is_empty() {
                 let queue = (namespace.clone(), self.action.clone(), labels);
@@ -68,7 +67,6 @@ impl AssignTasks {
         }
         Ok(Reply::TasksAssigned {
             count,
-            offers_count,
             is_fitting_left,
         })
     }
@@ -160,7 +158,7 @@ pub(super) fn free_offer(
         }
         let queues = match waiting.take() {
             Some(queues) => queues,
-            None => queue::waiting(turn, &record.namespace, &record.action)?.queues,
+            None => queue::waiting(turn, &record.namespace, &record.action)?,
         };
         let is_claimed = queues
             .iter()

@@ -1,5 +1,6 @@
 //! An action run ends: completed, failed, timed out or cancelled.
 
+use super::label_queue;
 use super::lease::drop_lease;
 use super::loaded::{Loaded, load};
 use super::queue;
@@ -47,6 +48,7 @@ impl Ending {
 /// Ends the action run, and lets its workflow run go on.
 pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> Outcome<()> {
     let is_dead_letter = ending.is_dead_letter();
+    label_queue::close(turn, &task.record)?;
     let output = ending.output.or_else(|| {
         let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
@@ -152,6 +154,7 @@ pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result
         None => queue::withdraw(turn, &task)?,
     }
     drop_report(turn, &mut task);
+    label_queue::close(turn, &task.record)?;
     task.record.status = ActionRunStatus::Cancelled;
     task.record.completed_at_ms = Some(turn.now_ms());
     task.put(turn);

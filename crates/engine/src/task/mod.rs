@@ -5,6 +5,7 @@ mod assign;
 mod complete;
 mod end;
 mod fail;
+mod label_queue;
 mod lease;
 mod loaded;
 mod queue;
@@ -22,6 +23,7 @@ pub use token::{TaskToken, TokenInvalid};
 pub use touch::TouchTask;
 
 pub(crate) use end::cancel;
+pub(crate) use label_queue::open as open_label_queue;
 pub(crate) use lease::{expire, release};
 pub(crate) use ready::{make_ready, make_ready_after, wake};
 pub(crate) use report::expire_report;

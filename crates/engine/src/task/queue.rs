@@ -1,18 +1,14 @@
 //! The queues of ready tasks: joining, leaving, and reading them from the front (A2, A3).
 
+use super::label_queue;
 use super::loaded::Loaded;
-use crate::codec;
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
-use crate::limits::{LABEL_QUEUES_VISITED_MAX, READY_PIECE_TASKS_MAX};
-use crate::store::{KeyRange, StoreError};
-use crate::tables::{
-    Key, LabelSet, Ready, ReadyActionRecord, ReadyActions, ReadyLabels, ReadyQueue, Table,
-    encode_prefix,
-};
+use crate::limits::READY_PIECE_TASKS_MAX;
+use crate::store::StoreError;
+use crate::tables::{LabelSet, Ready, ReadyActions, ReadyQueue, Table};
 use crate::turn::Turn;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Puts a task into its queue.
 pub(super) fn join(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreError> {
@@ -34,75 +30,19 @@ pub(super) fn withdraw(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), Sto
     }
 }
 
-/// The queues of an action in which tasks wait.
-pub(super) struct Waiting {
-    pub(super) queues: Vec<LabelSet>,
-    /// False when there are more than one look takes in.
-    pub(super) is_complete: bool,
-}
-
-/// The queues of `action` in which tasks wait; of many, some that follow a random one.
+/// The queues of `action` in which tasks wait: one at most without labels, and those with labels.
 pub(super) fn waiting(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     action: &ActionName,
-) -> Result<Waiting, StoreError> {
-    let mut waiting = Waiting {
-        queues: Vec::new(),
-        is_complete: true,
-    };
+) -> Result<Vec<LabelSet>, StoreError> {
     let key = (namespace.clone(), action.clone());
     let Some(record) = turn.get::<ReadyActions>(&key)? else {
-        return Ok(waiting);
+        return Ok(Vec::new());
     };
+    let mut queues = label_queue::waiting(turn, &key, &record)?;
     if record.tasks_count > 0 {
-        waiting.queues.push(LabelSet::default());
-    }
-    if record.label_queues_count > 0 {
-        let queues_max = LABEL_QUEUES_VISITED_MAX as u64;
-        waiting.is_complete = record.label_queues_count <= queues_max;
-        // Where one look cannot take in all of them each look begins elsewhere: so none is passed
-        // over for ever.
-        let start = if waiting.is_complete {
-            0
-        } else {
-            turn.random()
-        };
-        waiting
-            .queues
-            .extend(label_queues(turn, namespace, action, start)?);
-    }
-    Ok(waiting)
-}
-
-/// The labels of an action's queues, from the fingerprint `start` on and around.
-fn label_queues(
-    turn: &Turn<'_, '_>,
-    namespace: &Namespace,
-    action: &ActionName,
-    start: u64,
-) -> Result<Vec<LabelSet>, StoreError> {
-    let whole = (namespace.clone(), action.clone());
-    let whole = KeyRange::prefix(&encode_prefix::<ReadyLabels>(&whole));
-    let middle = (namespace.clone(), action.clone(), start);
-    let middle = encode_prefix::<ReadyLabels>(&middle);
-    let behind = KeyRange {
-        from: middle.clone(),
-        to: whole.to,
-    };
-    let before = KeyRange {
-        from: whole.from,
-        to: middle,
-    };
-    let mut queues = Vec::new();
-    for range in [behind, before] {
-        turn.visit_range::<ReadyLabels>(&range, |(_, _, _, labels), _| {
-            if queues.len() == LABEL_QUEUES_VISITED_MAX {
-                return ControlFlow::Break(());
-            }
-            queues.push(labels);
-            ControlFlow::Continue(())
-        })?;
+        queues.push(LabelSet::default());
     }
     Ok(queues)
 }
@@ -177,45 +117,15 @@ fn change_counts(
     task: &Loaded,
     change: impl FnOnce(&mut u64),
 ) -> Result<(), StoreError> {
-    let (namespace, action, labels) = queue_of(task);
-    let key = (namespace.clone(), action.clone());
-    let mut record = owned::<ReadyActions>(turn, &key)?;
-    let before = record.clone();
-    if labels.0.is_empty() {
-        change(&mut record.tasks_count);
-    } else {
-        let key = (namespace, action, fingerprint(&labels), labels);
-        let mut queue = owned::<ReadyLabels>(turn, &key)?;
-        let was_there = queue.tasks_count > 0;
-        change(&mut queue.tasks_count);
-        let is_there = queue.tasks_count > 0;
-        put_or_delete::<ReadyLabels>(turn, &key, is_there.then_some(queue));
-        match (was_there, is_there) {
-            (false, true) => record.label_queues_count += 1,
-            (true, false) => record.label_queues_count -= 1,
-            (true, true) | (false, false) => {}
-        }
+    let record = &task.record;
+    if !record.labels.is_empty() {
+        return label_queue::change_waiting(turn, record, change);
     }
-    if record != before {
-        let is_empty = record == ReadyActionRecord::default();
-        put_or_delete::<ReadyActions>(turn, &key, (!is_empty).then_some(record));
-    }
+    let key = (record.namespace.clone(), record.action.clone());
+    let mut counts = label_queue::counts(turn, &key)?;
+    change(&mut counts.tasks_count);
+    label_queue::put_counts(turn, &key, counts);
     Ok(())
-}
-
-fn owned<T: Table<Record: Default>>(
-    turn: &mut Turn<'_, '_>,
-    key: &T::Key,
-) -> Result<T::Record, StoreError> {
-    let record = turn.get::<T>(key)?;
-    Ok(record.map(Arc::unwrap_or_clone).unwrap_or_default())
-}
-
-fn put_or_delete<T: Table>(turn: &mut Turn<'_, '_>, key: &T::Key, record: Option<T::Record>) {
-    match record {
-        Some(record) => turn.put::<T>(key, record),
-        None => turn.delete::<T>(key),
-    }
 }
 
 fn queue_of(task: &Loaded) -> ReadyQueue {
@@ -243,10 +153,4 @@ fn key_at((namespace, action, labels): &ReadyQueue, place: Place) -> <Ready as T
         place.inverted_priority,
         place.number,
     )
-}
-
-fn fingerprint(labels: &LabelSet) -> u64 {
-    let mut bytes = Vec::new();
-    labels.encode(&mut bytes);
-    codec::fingerprint(&bytes)
 }

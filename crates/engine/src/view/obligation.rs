@@ -6,14 +6,13 @@ use crate::effect::Assignment;
 use crate::entry::NodeId;
 use crate::ids::{ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId};
 use crate::json::Json;
-use crate::limits::LABEL_QUEUES_VISITED_MAX;
 use crate::plan;
 use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, Definitions,
-    InputChecks, ReadyActions, ReadyLabels, RequestAges, Runs, WorkerActivities, WorkerState,
-    Workers, encode_key, encode_prefix, read, visit,
+    InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, WorkerActivities,
+    WorkerState, Workers, encode_key, encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
 use std::collections::BTreeMap;
@@ -29,11 +28,10 @@ pub fn has_ready(
     action: &ActionName,
 ) -> Result<bool, StoreError> {
     let waiting = read::<ReadyActions>(reader, &(namespace.clone(), action.clone()))?;
-    Ok(waiting.is_some())
+    Ok(waiting.is_some_and(|waiting| !waiting.is_idle()))
 }
 
-/// Whether a task of the action waits that a worker with one of these label sets may take (A3); also
-/// where more label sets are asked for than one look takes in.
+/// Whether a task of the action waits that a worker with one of these label sets may take (A3).
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
@@ -46,23 +44,17 @@ pub fn has_ready_for<'l>(
     let key = (namespace.clone(), action.clone());
     let waiting = read::<ReadyActions>(reader, &key)?.unwrap_or_default();
     let workers: Vec<_> = workers.into_iter().collect();
-    let mut is_found = waiting.tasks_count > 0 && !workers.is_empty();
-    if is_found || waiting.label_queues_count == 0 || workers.is_empty() {
-        return Ok(is_found);
+    if waiting.tasks_count > 0 && !workers.is_empty() {
+        return Ok(true);
     }
-    let range = KeyRange::prefix(&encode_prefix::<ReadyLabels>(&key));
-    let mut count = 0;
-    visit::<ReadyLabels>(reader, &range, Order::Ascending, |(_, _, _, labels), _| {
-        count += 1;
-        is_found = count > LABEL_QUEUES_VISITED_MAX
-            || workers.iter().any(|worker| labels.is_subset_of(worker));
-        if is_found {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+    for place in waiting.label_queues_waiting.iter() {
+        let queue = read::<LabelQueues>(reader, &(key.0.clone(), key.1.clone(), place))?;
+        let labels = LabelSet(queue.map(|queue| queue.labels).unwrap_or_default());
+        if workers.iter().any(|worker| labels.is_subset_of(worker)) {
+            return Ok(true);
         }
-    })?;
-    Ok(is_found)
+    }
+    Ok(false)
 }
 
 /// The tasks that are leased to a worker (A4).

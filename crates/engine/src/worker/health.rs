@@ -22,6 +22,9 @@ pub struct ReleaseWorker {
     pub worker_id: WorkerId,
     /// The process that is gone; a newer one is left alone.
     pub incarnation: u64,
+    /// When the caller found that it was last heard, in milliseconds: one that was heard since then
+    /// is back.
+    pub heard_at_ms: u64,
 }
 
 impl ReleaseWorker {
@@ -33,6 +36,9 @@ impl ReleaseWorker {
             return Err(Rejection::WorkerReplaced(self.worker_id.clone()).into());
         }
         let activity = turn.get::<WorkerActivities>(&key)?.ok_or_else(unknown)?;
+        if activity.heard_at_ms != self.heard_at_ms {
+            return Err(Rejection::WorkerBack(self.worker_id.clone()).into());
+        }
         let mut gone = Arc::unwrap_or_clone(activity);
         let leases = gone.leases.clone();
         unwatch(turn, worker.number, &mut gone);

@@ -16,8 +16,8 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
-    ActivationState, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks, Key, LabelSet,
-    PayloadRef, Payloads, PlanWait, Ready, ReadyActionRecord, ReadyActions, ReadyLabels,
+    ActivationState, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks, Key,
+    LabelQueues, LabelSet, PayloadRef, Payloads, PlanWait, Ready, ReadyActionRecord, ReadyActions,
     RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, SilentWorkers,
     Table, TimerKey, TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
     WorkerNumbers, WorkerState, Workers, encode_prefix,
@@ -298,7 +298,7 @@ impl<'a> State<'a> {
     /// The queues hold pending tasks only, and their counts say how many.
     fn check_queue(&self) {
         let mut actions: BTreeMap<_, ReadyActionRecord> = BTreeMap::new();
-        let mut queues: BTreeMap<_, u64> = BTreeMap::new();
+        let mut waiting: BTreeMap<_, u64> = BTreeMap::new();
         for ((namespace, action, labels, _, number), ()) in rows::<Ready>(self.store, &()) {
             let record = &self.action_runs[&number];
             assert_eq!(
@@ -310,24 +310,44 @@ impl<'a> State<'a> {
                 self.is_queued(number, record),
                 "{number} is in another queue"
             );
-            let of_action = actions.entry((namespace.clone(), action.clone()));
-            let of_action = of_action.or_default();
             if labels.0.is_empty() {
+                let of_action: &mut ReadyActionRecord =
+                    actions.entry((namespace, action)).or_default();
                 of_action.tasks_count += 1;
             } else {
-                let tasks_count = queues.entry((namespace, action, labels)).or_default();
-                of_action.label_queues_count += u64::from(*tasks_count == 0);
-                *tasks_count += 1;
+                *waiting.entry((namespace, action, labels.0)).or_default() += 1;
             }
         }
+        let mut open: BTreeMap<_, u64> = BTreeMap::new();
+        let asking = self.action_runs.values();
+        for run in asking.filter(|run| run.status.is_open() && !run.labels.is_empty()) {
+            let queue = (
+                run.namespace.clone(),
+                run.action.clone(),
+                run.labels.clone(),
+            );
+            *open.entry(queue).or_default() += 1;
+        }
+        for ((namespace, action, place), queue) in rows::<LabelQueues>(self.store, &()) {
+            let of_action = actions.entry((namespace.clone(), action.clone()));
+            let of_action = of_action.or_default();
+            let is_waiting = queue.waiting_count > 0;
+            of_action.label_queues.set(place, true);
+            of_action.label_queues_waiting.set(place, is_waiting);
+            let key = (namespace, action, queue.labels);
+            let counted = (open.remove(&key), waiting.remove(&key).unwrap_or_default());
+            assert_eq!(
+                counted,
+                (Some(queue.open_count), queue.waiting_count),
+                "{key:?}"
+            );
+        }
+        assert!(
+            open.is_empty() && waiting.is_empty(),
+            "{open:?} {waiting:?}"
+        );
         let counted = rows::<ReadyActions>(self.store, &());
         assert_eq!(counted.into_iter().collect::<BTreeMap<_, _>>(), actions);
-        let counted = rows::<ReadyLabels>(self.store, &());
-        let counted = counted.into_iter().map(|(key, record)| {
-            let (namespace, action, _, labels) = key;
-            ((namespace, action, labels), record.tasks_count)
-        });
-        assert_eq!(counted.collect::<BTreeMap<_, _>>(), queues);
     }
 
     /// A worker is known by number and name, and a healthy one has exactly one silence timer.

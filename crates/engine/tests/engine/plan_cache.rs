@@ -3,18 +3,18 @@
 use crate::invariants::{self, read};
 use crate::samples;
 use crate::script::define;
-use flotilla_engine::ids::{Namespace, PlanName, WorkerId, WorkflowName};
+use flotilla_engine::ids::{Namespace, PlanName, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{CACHED_BYTES_MAX, SWEEP_ROWS_MAX};
-use flotilla_engine::store::MemoryStore;
+use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    ActionKind, CacheUsage, CachedResults, Plans, TimerKey, TimerKind, Timers, WorkerKind,
+    CacheUsage, CachedResults, Plans, Quarantine, QuarantinedKind, TimerKey, TimerKind, Timers,
+    encode_key,
 };
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, CreateDefinition, Effect, Engine, Entry, FireTimer,
-    NodeId, Offer, RegisterAction, RegisterWorker, Stamp, StartRun, VersionChoice,
+    NodeId, Offer, Stamp, StartRun, VersionChoice,
 };
-use std::collections::BTreeMap;
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
      executor pay main @charge\n start: run @plan/pay -> success=flo.Completed";
@@ -36,11 +36,20 @@ impl World {
             raft_index: 0,
             now_ms: 1_000,
         };
-        world.apply(vec![definition(), action(), worker()], 0);
+        let action = Body::RegisterAction(Box::new(samples::plain_action()));
+        let worker = samples::plain_worker(samples::worker());
+        let worker = Body::RegisterWorker(Box::new(worker));
+        world.apply(vec![definition(), action, worker], 0);
         world
     }
 
     fn apply(&mut self, bodies: Vec<Body>, slots: u32) -> Applied {
+        let applied = self.try_apply(bodies, slots);
+        assert!(applied.replies.iter().all(Result::is_ok));
+        applied
+    }
+
+    fn try_apply(&mut self, bodies: Vec<Body>, slots: u32) -> Applied {
         self.raft_index += 1;
         let entry = Entry {
             stamp: Stamp {
@@ -61,7 +70,6 @@ impl World {
             .engine
             .apply(&self.store, self.raft_index, &entry)
             .expect("memory does not fail");
-        assert!(applied.replies.iter().all(Result::is_ok));
         self.store.write(&applied.writes);
         applied
     }
@@ -166,38 +174,32 @@ fn expired_results_are_taken_away_in_bounded_pieces() {
     assert_eq!((world.cached_keys().len(), world.sweep()), (0, None));
 }
 
+#[test]
+fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on() {
+    let mut world = World::new();
+    world.run(0..1, 10);
+    let (place, _) = invariants::rows::<CachedResults>(&world.store, &()).remove(0);
+    let lost = encode_key::<CachedResults>(&place);
+    world.store.write(&Writes::from([(lost, None)]));
+    let timer = world.sweep().expect("a result is to expire");
+    world.now_ms = timer.due_ms;
+
+    let fire = vec![Body::FireTimer(FireTimer { timer })];
+    let fired = world.try_apply(fire, 0).replies.remove(0);
+    assert_eq!(
+        fired.expect_err("the result is not there").code(),
+        "internal"
+    );
+    assert!(read::<Quarantine>(&world.store, &(QuarantinedKind::Plan, timer.subject)).is_some());
+    assert_eq!(world.sweep(), None);
+    world.run(1..2, 10);
+}
+
 fn definition() -> Body {
     Body::CreateDefinition(Box::new(CreateDefinition {
         definition: define(DEFINITION),
         source: DEFINITION.to_owned(),
         make_latest: false,
-    }))
-}
-
-fn action() -> Body {
-    Body::RegisterAction(Box::new(RegisterAction {
-        name: samples::action(),
-        kind: ActionKind::User,
-        module: None,
-        timeout_ms: 30_000,
-        max_retries: 0,
-        retry_delay_ms: 0,
-        description: None,
-        is_only_if_missing: false,
-    }))
-}
-
-fn worker() -> Body {
-    Body::RegisterWorker(Box::new(RegisterWorker {
-        worker_id: WorkerId::new("w1").expect("an id"),
-        incarnation: 1,
-        kind: WorkerKind::Action,
-        max_concurrency: 10,
-        processes: Vec::new(),
-        labels: BTreeMap::new(),
-        metadata: None,
-        machine_id: None,
-        node: None,
     }))
 }
 

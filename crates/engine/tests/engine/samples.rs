@@ -128,6 +128,35 @@ pub(crate) fn processes() -> Vec<Process> {
     ]
 }
 
+/// The registration of [`action`] as a test needs it that is about something else: no retries.
+pub(crate) fn plain_action() -> RegisterAction {
+    RegisterAction {
+        name: action(),
+        kind: ActionKind::User,
+        module: None,
+        timeout_ms: 30_000,
+        max_retries: 0,
+        retry_delay_ms: 0,
+        description: None,
+        is_only_if_missing: false,
+    }
+}
+
+/// The registration of a worker as a test needs it that is about something else.
+pub(crate) fn plain_worker(worker_id: WorkerId) -> RegisterWorker {
+    RegisterWorker {
+        worker_id,
+        incarnation: 1,
+        kind: WorkerKind::Action,
+        max_concurrency: 10,
+        processes: Vec::new(),
+        labels: BTreeMap::new(),
+        metadata: None,
+        machine_id: None,
+        node: None,
+    }
+}
+
 /// One command of each kind, in the order of the enum.
 pub(crate) fn bodies() -> Vec<Body> {
     let mut bodies = on_runs();
@@ -253,6 +282,7 @@ fn on_workers() -> Vec<Body> {
         Body::ReleaseWorker(ReleaseWorker {
             worker_id: worker(),
             incarnation: 5,
+            heard_at_ms: 900,
         }),
         Body::FireTimer(FireTimer { timer: timer() }),
         Body::BeginTerm(BeginTerm { term: 5 }),

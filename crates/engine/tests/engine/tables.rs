@@ -17,15 +17,15 @@ use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, AwaitedReport,
     Cluster, ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions,
-    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks, LabelSet,
-    Lease, ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord,
-    Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord, ReadyActions,
-    ReadyLabels, ReadyLabelsRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests,
-    RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds, SignalRecord,
-    SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind, Timers,
-    TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord, WorkerCounts,
-    WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord, Workflows,
-    decode_key, decode_record, decode_row, encode_key, encode_record,
+    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
+    LabelQueuePlaces, LabelQueueRecord, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
+    ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord, Quarantine, QuarantineRecord,
+    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
+    RequestRecord, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds,
+    SignalRecord, SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind,
+    Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord,
+    WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord,
+    Workflows, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply};
 use std::any::type_name;
@@ -83,6 +83,8 @@ fn keys_of_numbers_sort_by_number_and_texts_by_their_parts() {
         (QuarantinedKind::Schedule, 0),
         (QuarantinedKind::Stream, 0),
         (QuarantinedKind::Group, 0),
+        (QuarantinedKind::Trigger, 0),
+        (QuarantinedKind::Plan, 0),
     ]);
     let ready = |labels, priority: u8, number| {
         (
@@ -416,19 +418,27 @@ fn action_rows() -> Vec<Row> {
             action(),
             ReadyActionRecord {
                 tasks_count: 3,
-                label_queues_count: 1,
+                label_queues: places(&[0, 9]),
+                label_queues_waiting: places(&[9]),
             },
         ),
-        row::<ReadyLabels>(
-            (
-                samples::namespace(),
-                samples::action(),
-                77,
-                LabelSet(samples::labels()),
-            ),
-            ReadyLabelsRecord { tasks_count: 2 },
+        row::<LabelQueues>(
+            (samples::namespace(), samples::action(), 9),
+            LabelQueueRecord {
+                labels: samples::labels(),
+                open_count: 3,
+                waiting_count: 2,
+            },
         ),
     ]
+}
+
+fn places(places: &[u8]) -> LabelQueuePlaces {
+    let mut set = LabelQueuePlaces::default();
+    for place in places {
+        set.set(*place, true);
+    }
+    set
 }
 
 fn action_run() -> ActionRunRecord {

@@ -70,7 +70,6 @@ fn replies() -> Vec<Reply> {
         },
         Reply::TasksAssigned {
             count: 3,
-            offers_count: 2,
             is_fitting_left: true,
         },
         Reply::WorkerHeard { is_draining: true },
@@ -220,6 +219,7 @@ fn rejections_of_data() -> Vec<Rejection> {
         Rejection::GroupOfTrigger(samples::group()),
         Rejection::TriggerMoved(samples::workflow()),
         Rejection::BatchNotDue,
+        Rejection::WorkerBack(samples::worker()),
     ]
 }
 

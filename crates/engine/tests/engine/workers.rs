@@ -4,42 +4,35 @@ use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::ids::WorkerId;
 use flotilla_engine::limits::WORKERS_MAX;
-use flotilla_engine::tables::{WorkerCounts, WorkerKind, Workers};
-use flotilla_engine::{
-    Body, DeregisterWorker, HeartbeatWorker, RegisterWorker, Rejection, ReleaseWorker, Reply,
-};
-use std::collections::BTreeMap;
+use flotilla_engine::tables::{WorkerCounts, Workers};
+use flotilla_engine::{Body, DeregisterWorker, HeartbeatWorker, Rejection, ReleaseWorker, Reply};
 
 fn id(number: u64) -> WorkerId {
     WorkerId::new(format!("w{number}")).expect("an id")
 }
 
 fn register(number: u64) -> Body {
-    Body::RegisterWorker(Box::new(RegisterWorker {
-        worker_id: id(number),
-        incarnation: 1,
-        kind: WorkerKind::Action,
-        max_concurrency: 1,
-        processes: Vec::new(),
-        labels: BTreeMap::new(),
-        metadata: None,
-        machine_id: None,
-        node: None,
-    }))
+    Body::RegisterWorker(Box::new(samples::plain_worker(id(number))))
 }
 
 fn release(number: u64) -> Body {
     Body::ReleaseWorker(ReleaseWorker {
         worker_id: id(number),
         incarnation: 1,
+        heard_at_ms: heard_at_ms(number),
     })
+}
+
+/// When worker `number` of a full namespace registered.
+fn heard_at_ms(number: u64) -> u64 {
+    1_001 + number
 }
 
 /// A replica with as many workers as a namespace may have, one heard each millisecond.
 fn full() -> Replica {
     let mut replica = Replica::new();
     for number in 0..WORKERS_MAX {
-        replica.now_ms += 1;
+        replica.now_ms = heard_at_ms(number);
         replica.ask(register(number)).expect("there is room");
     }
     replica

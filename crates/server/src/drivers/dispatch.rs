@@ -31,8 +31,8 @@ async fn look(driver: &Driver, key: ActionKey) {
         match assign(driver, &key).await {
             Ok(Some(looked)) => return driver.hub.looked(&key, looked),
             // The slots were in other entries, or belong to workers that take no tasks although they
-            // have a poll, or the tasks that fit are among more queues than one look takes in. Without
-            // growing pauses these would be asked about as fast as the log is written.
+            // have a poll. Without growing pauses these would be asked about as fast as the log is
+            // written.
             Ok(None) => {}
             Err(refusal) => tracing::debug!(%refusal, "ready tasks were not assigned"),
         }

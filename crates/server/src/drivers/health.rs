@@ -54,7 +54,7 @@ async fn release(driver: &Driver, key: WorkerKey) {
                 tracing::debug!(%refusal, "a lost worker's tasks are not freed yet");
                 backoff.wait().await;
             }
-            // Most often it has registered anew or deregistered, and its leases went with that.
+            // Most often it is back, or has deregistered and its leases went with that.
             Err(refusal) => return tracing::debug!(%refusal, "a lost worker's tasks are not freed"),
             Ok(()) => return,
         }
@@ -81,6 +81,7 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     let body = Body::ReleaseWorker(ReleaseWorker {
         worker_id: worker.clone(),
         incarnation: known.record.incarnation,
+        heard_at_ms: known.activity.heard_at_ms,
     });
     driver.submit(Command::new(namespace.clone(), body)).await?;
     tracing::info!(node = node.0, %worker, "the tasks of a lost node were freed");

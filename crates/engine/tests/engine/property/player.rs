@@ -22,7 +22,7 @@ use flotilla_engine::{
     InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker,
     ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters, ResetPlan, SetActionEnabled,
     SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
-    VersionChoice,
+    VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -181,8 +181,11 @@ impl Player {
             Intent::Worker { .. }
             | Intent::Heartbeat { .. }
             | Intent::Drain { .. }
-            | Intent::Deregister { .. }
-            | Intent::Release { .. } => on_workers(intent),
+            | Intent::Deregister { .. } => on_workers(intent),
+            Intent::Release {
+                worker,
+                incarnation,
+            } => self.release(*worker, u64::from(*incarnation)),
             Intent::Fire { timer } => Body::FireTimer(FireTimer {
                 timer: self.timer(*timer),
             }),
@@ -209,6 +212,19 @@ impl Player {
             } => schedule::command(&self.store, (*pick, *forward_ms), *is_wrong),
             Intent::Data { intent, .. } => data::body(&self.store, intent),
         }
+    }
+
+    /// Releases a worker as a caller does who has just looked.
+    fn release(&self, worker: u8, incarnation: u64) -> Body {
+        let worker_id = worker_id(worker);
+        let namespace = Namespace::default_namespace();
+        let known = view::worker(&self.store, &namespace, &worker_id);
+        let known = known.expect("memory does not fail");
+        Body::ReleaseWorker(ReleaseWorker {
+            worker_id,
+            incarnation,
+            heard_at_ms: known.map_or(0, |known| known.activity.heard_at_ms),
+        })
     }
 
     fn on_runs(&self, intent: &Intent) -> Body {
@@ -465,13 +481,6 @@ fn on_workers(intent: &Intent) -> Body {
         } => Body::DeregisterWorker(DeregisterWorker {
             worker_id: worker_id(*worker),
             incarnation: Some(u64::from(*incarnation)),
-        }),
-        Intent::Release {
-            worker,
-            incarnation,
-        } => Body::ReleaseWorker(ReleaseWorker {
-            worker_id: worker_id(*worker),
-            incarnation: u64::from(*incarnation),
         }),
         other => panic!("{other:?} is about something else"),
     }

@@ -16,7 +16,7 @@ use flotilla_engine::{
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
     SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
-    TouchTask, VersionChoice,
+    TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
                 .or_else(|| on_tasks(world, verb, &mut line))
-                .or_else(|| on_workers(verb, &mut line))
+                .or_else(|| on_workers(world, verb, &mut line))
                 .or_else(|| on_plans(verb, &mut line))
                 .or_else(|| schedule::command(world, verb, &mut line))
                 .or_else(|| dead_letter::command(verb, &mut line))
@@ -209,7 +209,7 @@ fn on_tasks(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     })
 }
 
-fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
+fn on_workers(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     let worker_id = |line: &mut Line| WorkerId::new(line.word()).expect("a worker id");
     Some(match verb {
         "worker" => Body::RegisterWorker(Box::new(RegisterWorker {
@@ -236,9 +236,17 @@ fn on_workers(verb: &str, line: &mut Line) -> Option<Body> {
             worker_id: worker_id(line),
             incarnation: line.number("incarnation"),
         }),
-        "release" => Body::ReleaseWorker(ReleaseWorker {
-            worker_id: worker_id(line),
-            incarnation: line.number("incarnation").unwrap_or(1),
+        "release" => Body::ReleaseWorker({
+            let worker_id = worker_id(line);
+            ReleaseWorker {
+                incarnation: line.number("incarnation").unwrap_or(1),
+                heard_at_ms: line.number("heard").unwrap_or_else(|| {
+                    let known = view::worker(&world.store, &line.namespace(), &worker_id);
+                    let known = known.expect("memory does not fail");
+                    known.map_or(0, |known| known.activity.heard_at_ms)
+                }),
+                worker_id,
+            }
         }),
         "begin-term" => Body::BeginTerm(BeginTerm {
             term: line.next_number(),

@@ -67,11 +67,10 @@ fn reply_in_words(reply: &Reply) -> String {
         Reply::LeaseExtended { expires_at_ms } => format!("lease until {expires_at_ms}"),
         Reply::TasksAssigned {
             count,
-            offers_count,
             is_fitting_left,
         } => {
             let left = or(*is_fitting_left, ", more would fit", "");
-            format!("assigned {count} to {offers_count} offers{left}")
+            format!("assigned {count}{left}")
         }
         Reply::DeadLettersRequeued {
             action_runs,
