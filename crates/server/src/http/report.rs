@@ -14,9 +14,11 @@ use bytes::Bytes;
 use flotilla_api::v1;
 use flotilla_engine::{RejectionCode, TaskToken};
 use futures::StreamExt;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
@@ -28,6 +30,22 @@ struct Report<'a> {
     /// As it was written: numbers keep their digits.
     #[serde(borrow)]
     output: Option<&'a RawValue>,
+}
+
+/// Reads a report from an object and from nothing else: left to itself, the decoder would read the
+/// fields from an array too, one after the other.
+struct Object;
+
+impl<'de> Visitor<'de> for Object {
+    type Value = Report<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+        Report::deserialize(MapAccessDeserializer::new(fields))
+    }
 }
 
 /// Serves one report.
@@ -93,11 +111,7 @@ fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal
         let message = format!("expected {{\"outcome\", \"output\"}} in JSON, but {found}");
         Refusal::invalid("body", message)
     };
-    // The decoder would read the fields from an array too, one after the other.
-    if body.trim_ascii_start().starts_with(b"[") {
-        return Err(malformed(&"found an array at line 1 column 1"));
-    }
-    let report: Report<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
+    let report = parse(body).map_err(|error| malformed(&error))?;
     let output = report.output.map_or("", RawValue::get);
     Ok(v1::ReportTaskRequest {
         task_token: token.to_string(),
@@ -105,6 +119,13 @@ fn asked(token: TaskToken, body: &[u8]) -> Result<v1::ReportTaskRequest, Refusal
         output: Bytes::copy_from_slice(output.as_bytes()),
         ..v1::ReportTaskRequest::default()
     })
+}
+
+fn parse(body: &[u8]) -> Result<Report<'_>, serde_json::Error> {
+    let mut decoder = serde_json::Deserializer::from_slice(body);
+    let report = decoder.deserialize_map(Object)?;
+    decoder.end()?;
+    Ok(report)
 }
 
 fn too_large() -> Problem {
@@ -129,26 +150,28 @@ mod tests {
 
     const TOKEN: &str = "arun-7.2.00000000000000ff";
 
-    fn parse(body: &str) -> Result<v1::ReportTaskRequest, Refusal> {
+    fn read(body: &str) -> Result<v1::ReportTaskRequest, Refusal> {
         asked(TOKEN.parse().unwrap(), body.as_bytes())
     }
 
     #[test]
     fn a_report_keeps_its_output_as_it_was_written() {
-        let asked = parse(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
+        let asked = read(r#"{"outcome": "paid", "output": {"amount": 1.50}}"#).unwrap();
         assert_eq!(asked.task_token, TOKEN);
         assert_eq!(asked.outcome, "paid");
         assert_eq!(asked.output, r#"{"amount": 1.50}"#);
-        let bare = parse("{}").unwrap();
+        let bare = read("{}").unwrap();
         assert_eq!((bare.outcome.as_str(), &bare.output[..]), ("", &b""[..]));
     }
 
     #[test]
     fn what_is_no_report_is_refused_with_the_place() {
         for body in ["", "[]", "{\"outcome\": 1}", "{\"result\": 1}", "{} {}"] {
-            let text = parse(body).unwrap_err().to_string();
+            let text = read(body).unwrap_err().to_string();
             assert!(text.contains("line 1 column"), "{body}: {text}");
         }
+        let text = read(r#"["paid", 1]"#).unwrap_err().to_string();
+        assert!(text.contains("expected an object"), "{text}");
     }
 
     #[test]

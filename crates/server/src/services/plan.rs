@@ -1,6 +1,6 @@
 //! The plan service (W31): what is remembered of a plan's executors, shown and reset.
 
-use super::{answer, unexpected};
+use super::{Sought, answer, unexpected};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -57,19 +57,16 @@ async fn get(
     let plan = request::name(PlanName::new(asked.plan))?;
     let look_up = |reader: &dyn Reader| {
         let found = view::plan(reader, &namespace, &workflow, &plan)?;
-        // Which of the two is missing matters to the caller.
-        let is_known = found.is_some()
-            || view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
-        Ok((found, is_known))
+        Sought::new(found, reader, (&namespace, &workflow))
     };
     match context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
         .await?
     {
-        (Some(view), _) => Ok(convert::plan::message(&workflow, view)),
-        (None, true) => Err(Rejection::PlanNotFound { workflow, plan }.into()),
-        (None, false) => Err(Rejection::WorkflowNotFound(workflow).into()),
+        Sought::Found(view) => Ok(convert::plan::message(&workflow, view)),
+        Sought::PartMissing => Err(Rejection::PlanNotFound { workflow, plan }.into()),
+        Sought::WorkflowMissing => Err(Rejection::WorkflowNotFound(workflow).into()),
     }
 }
 

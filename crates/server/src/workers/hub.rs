@@ -35,6 +35,7 @@ pub(crate) struct Hub {
 /// stay leased, and are handed out again when the worker polls anew.
 pub(super) struct OpenPoll {
     hub: Arc<Hub>,
+    worker: WorkerKey,
     number: u64,
     messages: Receiver<ToWorker>,
 }
@@ -82,15 +83,17 @@ impl Hub {
     /// Opens a poll; an older one of the same worker is closed.
     ///
     /// # Errors
-    /// [`PollClosed`] when this node does not lead.
+    /// [`PollClosed::NotLeading`] when this node does not lead.
     pub(super) fn open(self: &Arc<Self>, request: Request) -> Result<OpenPoll, PollClosed> {
         let (sender, messages) = channel(Bounds {
             messages_max: POLL_MESSAGES_MAX,
             bytes_max: POLL_BYTES_MAX,
         });
+        let worker = request.key.clone();
         let number = self.lock().open(request, sender)?;
         Ok(OpenPoll {
             hub: Arc::clone(self),
+            worker,
             number,
             messages,
         })
@@ -214,9 +217,16 @@ impl OpenPoll {
     /// [`PollClosed`] when the poll is not open any more.
     pub(super) fn set_total(&self, tasks_total_max: u64) -> Result<(), PollClosed> {
         let mut polls = self.hub.lock();
-        polls.set_total(self.number, tasks_total_max)?;
+        if !polls.set_total(self.number, tasks_total_max) {
+            return Err(polls.why_closed(&self.worker));
+        }
         self.hub.ring_if_due(&polls);
         Ok(())
+    }
+
+    /// Why the poll is not open any more.
+    pub(super) fn why_closed(&self) -> PollClosed {
+        self.hub.lock().why_closed(&self.worker)
     }
 
     /// Whether the worker drains, as far as was heard.
@@ -356,7 +366,7 @@ mod tests {
         assert!(older.next().now_or_never().unwrap().is_none());
         hub.settle(&[], vec![parcel(&older, ToWorker::Draining)]);
         assert!(matches!(newer.next_ready(), Some(ToWorker::Draining)));
-        assert_eq!(older.set_total(1), Err(PollClosed));
+        assert_eq!(older.set_total(1), Err(PollClosed::Replaced));
         drop(older);
         assert!(hub.is_open(&worker("w")));
     }
@@ -369,6 +379,7 @@ mod tests {
         let mut poll = hub.open(request("w")).unwrap();
         hub.end_term();
         assert!(poll.next().now_or_never().unwrap().is_none());
+        assert_eq!(poll.why_closed(), PollClosed::NotLeading);
         assert!(hub.open(request("w")).is_err());
         assert!(!hub.is_open(&worker("w")));
     }
@@ -396,6 +407,7 @@ mod tests {
             count += 1;
         }
         assert_eq!(count, POLL_MESSAGES_MAX);
+        assert_eq!(poll.why_closed(), PollClosed::Lost);
     }
 
     #[tokio::test]

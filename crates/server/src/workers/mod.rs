@@ -10,6 +10,7 @@ mod long_poll;
 mod poll;
 mod polls;
 mod records;
+mod registry;
 mod reports;
 mod service;
 mod session;

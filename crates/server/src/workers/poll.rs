@@ -35,10 +35,16 @@ impl ToWorker {
     }
 }
 
-/// There is no such poll: this node does not lead, a newer poll of the worker has taken its place,
-/// or the worker was too slow.
+/// Why there is no such poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PollClosed;
+pub(crate) enum PollClosed {
+    /// This node does not lead.
+    NotLeading,
+    /// A newer poll of the worker has taken its place.
+    Replaced,
+    /// What was under way to the worker was lost: it read too slowly, or this node fell behind.
+    Lost,
+}
 
 /// Who polls.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

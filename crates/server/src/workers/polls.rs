@@ -79,7 +79,7 @@ impl Polls {
         messages: Sender<ToWorker>,
     ) -> Result<u64, PollClosed> {
         if !self.is_taking {
-            return Err(PollClosed);
+            return Err(PollClosed::NotLeading);
         }
         self.last_number += 1;
         let number = self.last_number;
@@ -116,16 +116,26 @@ impl Polls {
         Some(poll)
     }
 
-    pub(super) fn set_total(
-        &mut self,
-        number: u64,
-        tasks_total_max: u64,
-    ) -> Result<(), PollClosed> {
-        let poll = self.open.get_mut(&number).ok_or(PollClosed)?;
+    /// Why a poll of the worker that was open is not any more.
+    pub(super) fn why_closed(&self, key: &WorkerKey) -> PollClosed {
+        if !self.is_taking {
+            PollClosed::NotLeading
+        } else if self.is_open(key) {
+            PollClosed::Replaced
+        } else {
+            PollClosed::Lost
+        }
+    }
+
+    /// Sets how many tasks a poll's worker takes in all; false when the poll is not open any more.
+    pub(super) fn set_total(&mut self, number: u64, tasks_total_max: u64) -> bool {
+        let Some(poll) = self.open.get_mut(&number) else {
+            return false;
+        };
         if poll.set_total(tasks_total_max) {
             self.demands.slot_came(poll.action_keys());
         }
-        Ok(())
+        true
     }
 
     pub(super) fn is_draining(&self, number: u64) -> bool {

@@ -65,10 +65,18 @@ fn process(asked: &v1::Process) -> Process {
     }
 }
 
+/// What the worker has in hand. The tasks of actions are known at any time; what a worker of a stream
+/// has, it says with its heartbeats.
+fn load(kind: WorkerKind, activity: &WorkerActivityRecord) -> u32 {
+    match kind {
+        WorkerKind::Action => u32::try_from(activity.leases.len()).unwrap_or(u32::MAX),
+        WorkerKind::Stream => activity.load,
+    }
+}
+
 /// The manual's status; `idle` is derived (A20).
-fn status(activity: &WorkerActivityRecord) -> v1::WorkerStatus {
-    let is_idle = activity.load == 0 && activity.leases.is_empty();
-    match (activity.state, activity.is_draining, is_idle) {
+fn status(activity: &WorkerActivityRecord, load: u32) -> v1::WorkerStatus {
+    match (activity.state, activity.is_draining, load == 0) {
         (WorkerState::Unhealthy, _, _) => v1::WorkerStatus::Unhealthy,
         (WorkerState::Healthy, true, _) => v1::WorkerStatus::Draining,
         (WorkerState::Healthy, false, true) => v1::WorkerStatus::Idle,
@@ -83,6 +91,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
         record,
         activity,
     } = worker;
+    let load = load(record.kind, &activity);
     let worker_type = match record.kind {
         WorkerKind::Action => v1::WorkerType::Action,
         WorkerKind::Stream => v1::WorkerType::Stream,
@@ -108,10 +117,10 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
     v1::WorkerRecord {
         worker_id: id.to_string(),
         worker_type: worker_type.into(),
-        status: status(&activity).into(),
+        status: status(&activity, load).into(),
         namespace: namespace.to_string(),
         max_concurrency: record.max_concurrency,
-        current_load: activity.load,
+        current_load: load,
         tasks_completed: activity.tasks_completed,
         tasks_failed: activity.tasks_failed,
         registered_at_ms: record.registered_at_ms,
@@ -129,7 +138,7 @@ pub(super) fn record(namespace: &Namespace, worker: WorkerView) -> v1::WorkerRec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flotilla_engine::ids::WorkerNumber;
+    use flotilla_engine::ids::{ActionRunNumber, WorkerNumber};
     use flotilla_engine::tables::{ProcessRecord, WorkerRecord};
     use std::collections::BTreeMap;
 
@@ -289,10 +298,19 @@ mod tests {
     #[test]
     fn a_silent_worker_is_unhealthy_even_while_it_drains_and_idle_is_derived() {
         let (healthy, silent) = (WorkerState::Healthy, WorkerState::Unhealthy);
-        let said = |state, is_draining, load| status(&activity(state, is_draining, load));
+        let said = |state, is_draining, load| status(&activity(state, is_draining, load), load);
         assert_eq!(said(silent, true, 1), v1::WorkerStatus::Unhealthy);
         assert_eq!(said(healthy, true, 0), v1::WorkerStatus::Draining);
         assert_eq!(said(healthy, false, 0), v1::WorkerStatus::Idle);
         assert_eq!(said(healthy, false, 1), v1::WorkerStatus::Active);
+    }
+
+    #[test]
+    fn the_load_of_an_action_worker_does_not_wait_for_its_heartbeat() {
+        let mut busy = activity(WorkerState::Healthy, false, 7);
+        assert_eq!(load(WorkerKind::Action, &busy), 0);
+        busy.leases.push(ActionRunNumber(1));
+        assert_eq!(load(WorkerKind::Action, &busy), 1);
+        assert_eq!(load(WorkerKind::Stream, &busy), 7);
     }
 }

@@ -1,9 +1,10 @@
 //! Reports as commands: completions, acceptances, failures, touches and heartbeats (A4, A5, A20).
 
+use super::greeting::bounded;
 use super::poll::WorkerKey;
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::limits::REPORT_DEADLINE;
+use crate::limits::{REPORT_DEADLINE, REPORTS_BATCH_MAX};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
@@ -11,6 +12,7 @@ use flotilla_engine::{
     AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
     Reply, TaskToken, TouchTask,
 };
+use futures::future::join_all;
 use std::sync::Arc;
 use tokio::time::Instant;
 use v1::worker_message::Message as Heard;
@@ -45,8 +47,22 @@ pub(super) async fn answer(
     (sequence, result)
 }
 
+/// Submits the items of a batch together: they travel in one entry.
+pub(super) async fn submit_all(
+    context: &Context,
+    (namespace, bodies): (&str, Vec<Result<Body, Refusal>>),
+    deadline: Instant,
+) -> Result<Vec<v1::ItemResult>, Refusal> {
+    let namespace = request::namespace(namespace)?;
+    bounded("reports", bodies.len(), REPORTS_BATCH_MAX)?;
+    let submitted = bodies
+        .into_iter()
+        .map(|body| submit(context, (namespace.clone(), body), deadline));
+    Ok(join_all(submitted).await)
+}
+
 /// Submits one report and says what became of it.
-pub(super) async fn submit(
+async fn submit(
     context: &Context,
     (namespace, body): (Namespace, Result<Body, Refusal>),
     deadline: Instant,

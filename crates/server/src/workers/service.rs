@@ -1,24 +1,17 @@
 //! The worker service (A20–A22).
 
 use super::forward::{Leaders, is_forwarded};
-use super::greeting::bounded;
 use super::hub::Hub;
 use super::long_poll::{self, wait_of};
-use super::records;
+use super::registry;
 use super::reports::{self, acceptance_body, completion_body, failure_body, touch_body};
 use super::session::{Outgoing, Session};
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::gateway::Freshness;
-use crate::limits::{AWAIT_RESERVE, REPORTS_BATCH_MAX, TERM_BEGIN_MAX};
-use crate::{deadline, request};
+use crate::limits::{AWAIT_RESERVE, TERM_BEGIN_MAX};
+use crate::services::answer;
 use flotilla_api::v1;
 use flotilla_api::v1::worker_service_server::WorkerService;
-use flotilla_engine::ids::{Namespace, WorkerId};
-use flotilla_engine::{
-    Body, Command, DeregisterWorker, DrainWorker, HeartbeatWorker, Rejection, Reply, view,
-};
-use futures::future::join_all;
 use std::sync::Arc;
 use tokio::time::{Instant, timeout};
 use tonic::{Request, Response, Status, Streaming};
@@ -50,40 +43,6 @@ impl Workers {
         };
         is_leading && timeout(TERM_BEGIN_MAX, self.hub.taking()).await.is_ok()
     }
-
-    async fn read_worker(
-        &self,
-        namespace: Namespace,
-        id: WorkerId,
-        deadline: Instant,
-    ) -> Result<v1::WorkerRecord, Refusal> {
-        let asked = (namespace.clone(), id.clone());
-        let read = move |reader: &dyn flotilla_engine::store::Reader| {
-            view::worker(reader, &asked.0, &asked.1)
-        };
-        let worker = self
-            .context
-            .gateway
-            .read(Freshness::Linearizable, deadline, read)
-            .await?;
-        let worker = worker.ok_or(Rejection::WorkerNotFound(id))?;
-        Ok(records::record(&namespace, worker))
-    }
-
-    /// Submits the items of a batch together: they travel in one entry.
-    async fn report(
-        &self,
-        namespace: &str,
-        bodies: Vec<Result<Body, Refusal>>,
-        deadline: Instant,
-    ) -> Result<Vec<v1::ItemResult>, Refusal> {
-        let namespace = request::namespace(namespace)?;
-        bounded("reports", bodies.len(), REPORTS_BATCH_MAX)?;
-        let submitted = bodies
-            .into_iter()
-            .map(|body| reports::submit(&self.context, (namespace.clone(), body), deadline));
-        Ok(join_all(submitted).await)
-    }
 }
 
 #[tonic::async_trait]
@@ -92,144 +51,62 @@ impl WorkerService for Workers {
 
     async fn register(
         &self,
-        asked: Request<v1::RegisterRequest>,
+        call: Request<v1::RegisterRequest>,
     ) -> Result<Response<v1::RegisterResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let registration = records::registration(asked)?;
-        let id = registration.worker_id.clone();
-        let body = Body::RegisterWorker(Box::new(registration));
-        self.context
-            .gateway
-            .submit(Command::new(namespace.clone(), body), deadline)
-            .await?;
-        let worker = self.read_worker(namespace, id, deadline).await?;
-        Ok(Response::new(v1::RegisterResponse {
-            worker: Some(worker),
-        }))
+        answer(call, |deadline, asked| {
+            registry::register(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn heartbeat(
         &self,
-        asked: Request<v1::HeartbeatRequest>,
+        call: Request<v1::HeartbeatRequest>,
     ) -> Result<Response<v1::HeartbeatResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let body = Body::HeartbeatWorker(HeartbeatWorker {
-            worker_id: request::name(WorkerId::new(asked.worker_id))?,
-            incarnation: asked.incarnation,
-            load: asked.current_load,
-        });
-        let reply = self
-            .context
-            .gateway
-            .submit(Command::new(namespace, body), deadline)
-            .await?;
-        let status = match reply {
-            Reply::WorkerHeard { is_draining: true } => v1::WorkerStatus::Draining,
-            _ if asked.current_load == 0 => v1::WorkerStatus::Idle,
-            _ => v1::WorkerStatus::Active,
-        };
-        Ok(Response::new(v1::HeartbeatResponse {
-            status: status.into(),
-        }))
+        answer(call, |deadline, asked| {
+            registry::heartbeat(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn drain(
         &self,
-        asked: Request<v1::DrainRequest>,
+        call: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let worker_id = request::name(WorkerId::new(asked.worker_id))?;
-        let body = Body::DrainWorker(DrainWorker {
-            worker_id,
-            incarnation: asked.incarnation,
-        });
-        let request_id = Some(request::request_id(&asked.request_id)?);
-        self.context
-            .gateway
-            .submit(
-                Command {
-                    request_id,
-                    namespace,
-                    body,
-                },
-                deadline,
-            )
-            .await?;
-        Ok(Response::new(v1::DrainResponse {}))
+        answer(call, |deadline, asked| {
+            registry::drain(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn deregister(
         &self,
-        asked: Request<v1::DeregisterRequest>,
+        call: Request<v1::DeregisterRequest>,
     ) -> Result<Response<v1::DeregisterResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let worker_id = request::name(WorkerId::new(asked.worker_id))?;
-        let incarnation = asked.incarnation;
-        let body = Body::DeregisterWorker(DeregisterWorker {
-            worker_id,
-            incarnation,
-        });
-        let request_id = Some(request::request_id(&asked.request_id)?);
-        self.context
-            .gateway
-            .submit(
-                Command {
-                    request_id,
-                    namespace,
-                    body,
-                },
-                deadline,
-            )
-            .await?;
-        Ok(Response::new(v1::DeregisterResponse {}))
+        answer(call, |deadline, asked| {
+            registry::deregister(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn list_workers(
         &self,
-        asked: Request<v1::ListWorkersRequest>,
+        call: Request<v1::ListWorkersRequest>,
     ) -> Result<Response<v1::ListWorkersResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let page = request::page(asked.limit, &asked.page_token)?;
-        let scope = namespace.clone();
-        let read = move |reader: &dyn flotilla_engine::store::Reader| {
-            view::workers(reader, &scope, page.scope())
-        };
-        let found = self
-            .context
-            .gateway
-            .scan(Freshness::Linearizable, deadline, read)
-            .await?;
-        let items = found
-            .items
-            .into_iter()
-            .map(|worker| records::record(&namespace, worker));
-        Ok(Response::new(v1::ListWorkersResponse {
-            items: items.collect(),
-            next_page: request::page_token(found.next),
-        }))
+        answer(call, |deadline, asked| {
+            registry::list(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn get_worker(
         &self,
-        asked: Request<v1::GetWorkerRequest>,
+        call: Request<v1::GetWorkerRequest>,
     ) -> Result<Response<v1::WorkerRecord>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let namespace = request::namespace(&asked.namespace)?;
-        let id = request::name(WorkerId::new(asked.worker_id))?;
-        Ok(Response::new(
-            self.read_worker(namespace, id, deadline).await?,
-        ))
+        answer(call, |deadline, asked| {
+            registry::get(&self.context, asked, deadline)
+        })
+        .await
     }
 
     async fn r#await(
@@ -252,46 +129,58 @@ impl WorkerService for Workers {
 
     async fn complete(
         &self,
-        asked: Request<v1::CompleteRequest>,
+        call: Request<v1::CompleteRequest>,
     ) -> Result<Response<v1::CompleteResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let bodies = asked.completions.into_iter().map(completion_body).collect();
-        let results = self.report(&asked.namespace, bodies, deadline).await?;
-        Ok(Response::new(v1::CompleteResponse { results }))
+        answer(call, async |deadline, asked| {
+            let bodies = asked.completions.into_iter().map(completion_body).collect();
+            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+            Ok(v1::CompleteResponse {
+                results: results.await?,
+            })
+        })
+        .await
     }
 
     async fn accept(
         &self,
-        asked: Request<v1::AcceptRequest>,
+        call: Request<v1::AcceptRequest>,
     ) -> Result<Response<v1::AcceptResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let bodies = asked.acceptances.iter().map(acceptance_body).collect();
-        let results = self.report(&asked.namespace, bodies, deadline).await?;
-        Ok(Response::new(v1::AcceptResponse { results }))
+        answer(call, async |deadline, asked| {
+            let bodies = asked.acceptances.iter().map(acceptance_body).collect();
+            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+            Ok(v1::AcceptResponse {
+                results: results.await?,
+            })
+        })
+        .await
     }
 
     async fn fail(
         &self,
-        asked: Request<v1::FailRequest>,
+        call: Request<v1::FailRequest>,
     ) -> Result<Response<v1::FailResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let bodies = asked.failures.into_iter().map(failure_body).collect();
-        let results = self.report(&asked.namespace, bodies, deadline).await?;
-        Ok(Response::new(v1::FailResponse { results }))
+        answer(call, async |deadline, asked| {
+            let bodies = asked.failures.into_iter().map(failure_body).collect();
+            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+            Ok(v1::FailResponse {
+                results: results.await?,
+            })
+        })
+        .await
     }
 
     async fn touch(
         &self,
-        asked: Request<v1::TouchRequest>,
+        call: Request<v1::TouchRequest>,
     ) -> Result<Response<v1::TouchResponse>, Status> {
-        let deadline = deadline::of(asked.metadata());
-        let asked = asked.into_inner();
-        let bodies = asked.touches.iter().map(touch_body).collect();
-        let results = self.report(&asked.namespace, bodies, deadline).await?;
-        Ok(Response::new(v1::TouchResponse { results }))
+        answer(call, async |deadline, asked| {
+            let bodies = asked.touches.iter().map(touch_body).collect();
+            let results = reports::submit_all(&self.context, (&asked.namespace, bodies), deadline);
+            Ok(v1::TouchResponse {
+                results: results.await?,
+            })
+        })
+        .await
     }
 
     async fn stream(

@@ -39,8 +39,21 @@ struct Greeted<'s> {
 }
 
 impl From<PollClosed> for Refusal {
-    fn from(PollClosed: PollClosed) -> Self {
-        Self::not_leader()
+    fn from(closed: PollClosed) -> Self {
+        let (reason, message, hint) = match closed {
+            PollClosed::NotLeading => return Self::not_leader(),
+            PollClosed::Replaced => (
+                "poll_replaced",
+                "expected the worker to have one poll, but it has opened a newer one",
+                "give each process its own --worker-id",
+            ),
+            PollClosed::Lost => (
+                "poll_lost",
+                "expected to deliver every task, but the worker or this node fell behind",
+                "connect again and name the tasks at hand: the others are handed out again",
+            ),
+        };
+        Self::new(Code::Unavailable, reason, message).with_hint(hint)
     }
 }
 
@@ -69,7 +82,7 @@ impl Session {
         let shutdown = self.context.shutdown.clone();
         let ended = tokio::select! {
             ended = self.talk() => ended,
-            () = shutdown.cancelled() => Err(Refusal::not_leader()),
+            () = shutdown.cancelled() => Err(Refusal::shutting_down()),
         };
         if let Err(refusal) = ended {
             // A worker that is gone, or does not read, is told nothing: its stream just ends.
@@ -122,7 +135,7 @@ impl Greeted<'_> {
             tokio::select! {
                 message = self.poll.next() => match message {
                     Some(message) => self.deliver(message).await?,
-                    None => return Err(PollClosed.into()),
+                    None => return Err(self.poll.why_closed().into()),
                 },
                 Some((sequence, result)) = reports.next() => {
                     let result = Some(result);

@@ -150,9 +150,19 @@ async fn a_node_that_stops_ends_the_streams_of_workers_with_a_word() {
     let mut greeted = Stream::greeted(&node, "w", 1).await;
     let (stopped, silent, greeted) = tokio::join!(node.stop(), silent.hear(), greeted.hear());
     stopped.0.unwrap();
-    let not_leader = (Code::Unavailable, "not_leader".to_owned());
-    assert_eq!(refused(silent), not_leader);
-    assert_eq!(refused(greeted), not_leader);
+    let stopping = (Code::Unavailable, "shutting_down".to_owned());
+    assert_eq!(refused(silent), stopping);
+    assert_eq!(refused(greeted), stopping);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_that_a_newer_one_replaces_is_told_so() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let mut older = Stream::greeted(&node, "w", 1).await;
+    let _newer = Stream::greeted(&node, "w", 1).await;
+    let replaced = (Code::Unavailable, "poll_replaced".to_owned());
+    assert_eq!(refused(older.hear().await), replaced);
 }
 
 #[tokio::test(flavor = "multi_thread")]

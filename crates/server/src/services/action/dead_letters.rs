@@ -66,39 +66,30 @@ pub(super) async fn requeue(
     asked: v1::RequeueDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::RequeueDeadLettersResponse, Refusal> {
+    let mut answer = v1::RequeueDeadLettersResponse::default();
     let queue = Queue::new(&asked.namespace, asked.action)?;
     let request_id = request::request_id(&asked.request_id)?;
-    let mut answer = v1::RequeueDeadLettersResponse::default();
-    let Some(mut piece) = first_piece(context, &queue, (&asked.id, request_id), deadline).await?
-    else {
-        return Ok(answer);
+    let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
+    let body = |letters| {
+        let action = queue.action.clone();
+        Body::RequeueDeadLetters(RequeueDeadLetters { action, letters })
     };
-    loop {
-        let body = Body::RequeueDeadLetters(RequeueDeadLetters {
-            action: queue.action.clone(),
-            letters: piece.letters,
-        });
-        match context
-            .gateway
-            .submit(piece.command(&queue, body), deadline)
-            .await?
-        {
-            Reply::DeadLettersRequeued {
-                action_runs,
-                has_more,
-            } => {
-                answer.requeued += action_runs.len() as u64;
-                let room = PAGE_ROWS_MAX as usize - answer.action_run_ids.len();
-                let named = action_runs.iter().take(room);
-                answer.action_run_ids.extend(named.map(ToString::to_string));
-                if !has_more {
-                    return Ok(answer);
-                }
-            }
-            reply => return Err(unexpected(&reply)),
-        }
-        piece = piece.next();
+    let mut pieces = Pieces::new(piece, body);
+    while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
+        let Reply::DeadLettersRequeued {
+            action_runs,
+            has_more,
+        } = reply
+        else {
+            return Err(unexpected(&reply));
+        };
+        answer.requeued += action_runs.len() as u64;
+        let room = PAGE_ROWS_MAX as usize - answer.action_run_ids.len();
+        let named = action_runs.iter().take(room);
+        answer.action_run_ids.extend(named.map(ToString::to_string));
+        pieces.is_over = !has_more;
     }
+    Ok(answer)
 }
 
 /// Serves `PurgeDeadLetters`.
@@ -107,33 +98,23 @@ pub(super) async fn purge(
     asked: v1::PurgeDeadLettersRequest,
     deadline: Instant,
 ) -> Result<v1::PurgeDeadLettersResponse, Refusal> {
+    let mut answer = v1::PurgeDeadLettersResponse::default();
     let queue = Queue::new(&asked.namespace, asked.action)?;
     let request_id = request::request_id(&asked.request_id)?;
-    let mut answer = v1::PurgeDeadLettersResponse::default();
-    let Some(mut piece) = first_piece(context, &queue, (&asked.id, request_id), deadline).await?
-    else {
-        return Ok(answer);
+    let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
+    let body = |letters| {
+        let action = queue.action.clone();
+        Body::PurgeDeadLetters(PurgeDeadLetters { action, letters })
     };
-    loop {
-        let body = Body::PurgeDeadLetters(PurgeDeadLetters {
-            action: queue.action.clone(),
-            letters: piece.letters,
-        });
-        match context
-            .gateway
-            .submit(piece.command(&queue, body), deadline)
-            .await?
-        {
-            Reply::DeadLettersPurged { count, has_more } => {
-                answer.purged += u64::from(count);
-                if !has_more {
-                    return Ok(answer);
-                }
-            }
-            reply => return Err(unexpected(&reply)),
-        }
-        piece = piece.next();
+    let mut pieces = Pieces::new(piece, body);
+    while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
+        let Reply::DeadLettersPurged { count, has_more } = reply else {
+            return Err(unexpected(&reply));
+        };
+        answer.purged += u64::from(count);
+        pieces.is_over = !has_more;
     }
+    Ok(answer)
 }
 
 /// Whose dead letters.
@@ -158,22 +139,45 @@ struct Piece {
     request_id: RequestId,
 }
 
-impl Piece {
-    /// The rest of the same letters. What the piece before took is gone, so each has an id of its
-    /// own.
-    fn next(self) -> Self {
+/// The commands of one call, a piece at a time.
+struct Pieces<MakeBody> {
+    next: Option<Piece>,
+    make_body: MakeBody,
+    /// Set when a reply says that nothing is left.
+    is_over: bool,
+}
+
+impl<MakeBody: Fn(LetterChoice) -> Body> Pieces<MakeBody> {
+    fn new(first: Option<Piece>, make_body: MakeBody) -> Self {
         Self {
-            request_id: RequestId(rand::random()),
-            ..self
+            is_over: first.is_none(),
+            next: first,
+            make_body,
         }
     }
 
-    fn command(&self, queue: &Queue, body: Body) -> Command {
-        Command {
-            request_id: Some(self.request_id),
+    /// Submits the next piece; `None` when nothing is left.
+    async fn submit_next(
+        &mut self,
+        context: &Context,
+        queue: &Queue,
+        deadline: Instant,
+    ) -> Result<Option<Reply>, Refusal> {
+        let Some(piece) = self.next.take().filter(|_| !self.is_over) else {
+            return Ok(None);
+        };
+        let command = Command {
+            request_id: Some(piece.request_id),
             namespace: queue.namespace.clone(),
-            body,
-        }
+            body: (self.make_body)(piece.letters),
+        };
+        // The rest of the same letters. What this piece takes is gone then, so each has an id of its
+        // own.
+        self.next = Some(Piece {
+            request_id: RequestId(rand::random()),
+            ..piece
+        });
+        context.gateway.submit(command, deadline).await.map(Some)
     }
 }
 

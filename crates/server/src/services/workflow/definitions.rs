@@ -5,6 +5,7 @@ use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
+use crate::services::Sought;
 use flotilla_api::v1;
 use flotilla_engine::ids::{WorkflowName, WorkflowVersion};
 use flotilla_engine::store::Reader;
@@ -23,30 +24,33 @@ pub(super) async fn get(
     let look_up = |reader: &dyn Reader| {
         let wanted = (&workflow, version.as_ref());
         let found = view::workflow(reader, &namespace, wanted)?;
-        let trigger = match &found {
-            Some((latest, _)) if latest.is_latest => view::trigger(reader, &namespace, &workflow)?,
-            Some(_) | None => None,
+        let found = match found {
+            Some((latest, source)) if latest.is_latest => {
+                let trigger = view::trigger(reader, &namespace, &workflow)?;
+                Some((latest, source, trigger))
+            }
+            Some((other, source)) => Some((other, source, None)),
+            None => None,
         };
-        // Which of the two is missing matters to the caller.
-        let is_known = found.is_some()
-            || view::resolve_definition(reader, &namespace, (&workflow, None))?.is_some();
-        Ok((found, trigger, is_known))
+        Sought::new(found, reader, (&namespace, &workflow))
     };
-    match context
+    let sought = context
         .gateway
         .read(Freshness::Linearizable, deadline, look_up)
-        .await?
-    {
-        (Some((view, source)), trigger, _) => Ok(v1::Workflow {
-            trigger: trigger.map(|trigger| convert::trigger::message(&namespace, trigger)),
-            ..convert::workflow::message(view, source)
-        }),
-        (None, _, is_known) => Err(match version {
-            Some(version) if is_known => Rejection::VersionNotFound { workflow, version },
-            Some(_) | None => Rejection::WorkflowNotFound(workflow),
+        .await?;
+    let rejection = match (sought, version) {
+        (Sought::Found((view, source, trigger)), _) => {
+            return Ok(v1::Workflow {
+                trigger: trigger.map(|trigger| convert::trigger::message(&namespace, trigger)),
+                ..convert::workflow::message(view, source)
+            });
         }
-        .into()),
-    }
+        (Sought::PartMissing, Some(version)) => Rejection::VersionNotFound { workflow, version },
+        (Sought::PartMissing, None) | (Sought::WorkflowMissing, _) => {
+            Rejection::WorkflowNotFound(workflow)
+        }
+    };
+    Err(rejection.into())
 }
 
 /// Serves `ListWorkflows`.

@@ -1,0 +1,139 @@
+//! The registry's calls: workers register, say that they live, drain and leave (A20, A21).
+
+use super::records;
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use flotilla_api::v1;
+use flotilla_engine::ids::{Namespace, WorkerId};
+use flotilla_engine::store::Reader;
+use flotilla_engine::{
+    Body, Command, DeregisterWorker, DrainWorker, HeartbeatWorker, Rejection, Reply, view,
+};
+use tokio::time::Instant;
+
+/// Serves `Register`.
+pub(super) async fn register(
+    context: &Context,
+    asked: v1::RegisterRequest,
+    deadline: Instant,
+) -> Result<v1::RegisterResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let registration = records::registration(asked)?;
+    let id = registration.worker_id.clone();
+    let body = Body::RegisterWorker(Box::new(registration));
+    let command = Command::new(namespace.clone(), body);
+    context.gateway.submit(command, deadline).await?;
+    let worker = read(context, (namespace, id), deadline).await?;
+    Ok(v1::RegisterResponse {
+        worker: Some(worker),
+    })
+}
+
+/// Serves `Heartbeat`.
+pub(super) async fn heartbeat(
+    context: &Context,
+    asked: v1::HeartbeatRequest,
+    deadline: Instant,
+) -> Result<v1::HeartbeatResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let body = Body::HeartbeatWorker(HeartbeatWorker {
+        worker_id: request::name(WorkerId::new(asked.worker_id))?,
+        incarnation: asked.incarnation,
+        load: asked.current_load,
+    });
+    let command = Command::new(namespace, body);
+    let status = match context.gateway.submit(command, deadline).await? {
+        Reply::WorkerHeard { is_draining: true } => v1::WorkerStatus::Draining,
+        _ if asked.current_load == 0 => v1::WorkerStatus::Idle,
+        _ => v1::WorkerStatus::Active,
+    };
+    Ok(v1::HeartbeatResponse {
+        status: status.into(),
+    })
+}
+
+/// Serves `Drain`.
+pub(super) async fn drain(
+    context: &Context,
+    asked: v1::DrainRequest,
+    deadline: Instant,
+) -> Result<v1::DrainResponse, Refusal> {
+    let worker_id = request::name(WorkerId::new(asked.worker_id))?;
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body: Body::DrainWorker(DrainWorker {
+            worker_id,
+            incarnation: asked.incarnation,
+        }),
+    };
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::DrainResponse {})
+}
+
+/// Serves `Deregister`.
+pub(super) async fn deregister(
+    context: &Context,
+    asked: v1::DeregisterRequest,
+    deadline: Instant,
+) -> Result<v1::DeregisterResponse, Refusal> {
+    let body = Body::DeregisterWorker(DeregisterWorker {
+        worker_id: request::name(WorkerId::new(asked.worker_id))?,
+        incarnation: asked.incarnation,
+    });
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: request::namespace(&asked.namespace)?,
+        body,
+    };
+    context.gateway.submit(command, deadline).await?;
+    Ok(v1::DeregisterResponse {})
+}
+
+/// Serves `ListWorkers`.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListWorkersRequest,
+    deadline: Instant,
+) -> Result<v1::ListWorkersResponse, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let scope = namespace.clone();
+    let list = move |reader: &dyn Reader| view::workers(reader, &scope, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let row = |worker| records::record(&namespace, worker);
+    Ok(v1::ListWorkersResponse {
+        items: found.items.into_iter().map(row).collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+/// Serves `GetWorker`.
+pub(super) async fn get(
+    context: &Context,
+    asked: v1::GetWorkerRequest,
+    deadline: Instant,
+) -> Result<v1::WorkerRecord, Refusal> {
+    let namespace = request::namespace(&asked.namespace)?;
+    let id = request::name(WorkerId::new(asked.worker_id))?;
+    read(context, (namespace, id), deadline).await
+}
+
+async fn read(
+    context: &Context,
+    (namespace, id): (Namespace, WorkerId),
+    deadline: Instant,
+) -> Result<v1::WorkerRecord, Refusal> {
+    let look_up = |reader: &dyn Reader| view::worker(reader, &namespace, &id);
+    let worker = context
+        .gateway
+        .read(Freshness::Linearizable, deadline, look_up)
+        .await?;
+    let worker = worker.ok_or(Rejection::WorkerNotFound(id))?;
+    Ok(records::record(&namespace, worker))
+}
