@@ -54,6 +54,12 @@ pub enum ConfigInvalid {
     /// Two peers have one id.
     #[error("expected every peer to have an id of its own, but two have the id {0}")]
     PeerRepeated(u64),
+    /// Two peers have one address.
+    #[error("expected every peer to have an address of its own, but two have {0}")]
+    PeerAddressRepeated(String),
+    /// Something that should be a peer is none.
+    #[error("expected each of `peers` to be ID=HOST:PORT, but one is {0:?}")]
+    PeerMalformed(String),
     /// Something that should be an address is none.
     #[error("expected `{key}` to be HOST:PORT, but it is {found:?}")]
     Address {
@@ -171,7 +177,16 @@ impl ServerConfig {
             {
                 return Err(ConfigInvalid::PeerRepeated(peer.node_id));
             }
-            check_address("peers", &peer.address)?;
+            if self.peers[..position]
+                .iter()
+                .any(|other| other.address == peer.address)
+            {
+                return Err(ConfigInvalid::PeerAddressRepeated(peer.address.clone()));
+            }
+            if !is_address(&peer.address) {
+                let found = format!("{}={}", peer.node_id, peer.address);
+                return Err(ConfigInvalid::PeerMalformed(found));
+            }
         }
         if !self.peers.is_empty() && self.peers.iter().all(|peer| peer.node_id != self.node_id) {
             return Err(ConfigInvalid::NodeNotAmongPeers(self.node_id));
@@ -234,6 +249,8 @@ impl ConfigInvalid {
             ),
             Self::NodeIdZero
             | Self::PeerRepeated(_)
+            | Self::PeerAddressRepeated(_)
+            | Self::PeerMalformed(_)
             | Self::Address { .. }
             | Self::AdvertiseMissing(_)
             | Self::DataDirEmpty
@@ -243,18 +260,20 @@ impl ConfigInvalid {
 }
 
 fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {
-    let parts = text.rsplit_once(':');
-    let is_address = parts.is_some_and(|(host, port)| {
-        !host.is_empty()
-            && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '=')
-            && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if is_address {
+    if is_address(text) {
         return Ok(());
     }
     Err(ConfigInvalid::Address {
         key,
         found: text.to_owned(),
+    })
+}
+
+fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty()
+            && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '=')
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
     })
 }
 
@@ -310,7 +329,11 @@ mod tests {
                 "node 3 is not among them",
             ),
             (json!({"peers": "1=a:1,1=b:1"}), "two have the id 1"),
-            (json!({"peers": "1=a"}), "`peers` to be HOST:PORT"),
+            (json!({"peers": "1=a:1,2=b:1,3=a:1"}), "two have a:1"),
+            (
+                json!({"peers": "1=a"}),
+                "to be ID=HOST:PORT, but one is \"1=a\"",
+            ),
             (json!({"peers": "1=a:1", "join": "b:1"}), "both are given"),
             (json!({"join": "b:0"}), "`join` to be HOST:PORT"),
             (

@@ -25,10 +25,7 @@ impl std::str::FromStr for Peer {
 
     /// Reads `1=HOST:PORT`.
     fn from_str(text: &str) -> Result<Self, ConfigInvalid> {
-        let invalid = || ConfigInvalid::Address {
-            key: "peers",
-            found: text.to_owned(),
-        };
+        let invalid = || ConfigInvalid::PeerMalformed(text.to_owned());
         let (node_id, address) = text.trim().split_once('=').ok_or_else(invalid)?;
         let node_id = node_id.trim().parse().map_err(|_| invalid())?;
         let address = address.trim().to_owned();
@@ -69,7 +66,10 @@ struct Item(Peer);
 impl<'de> Deserialize<'de> for Item {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(
+            untagged,
+            expecting = "expected a peer as \"ID=HOST:PORT\" or as a table of node_id and address"
+        )]
         enum Form {
             Text(String),
             Table(Peer),
@@ -118,7 +118,7 @@ mod tests {
             json!(["a:9001"]),
         ] {
             let error = parse(peers).unwrap_err().to_string();
-            assert!(error.contains("HOST:PORT"), "{error}");
+            assert!(error.contains("ID=HOST:PORT"), "{error}");
         }
         assert!(parse(json!([{"node_id": 1, "address": "a:1", "zone": "b"}])).is_err());
     }

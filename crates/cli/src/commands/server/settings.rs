@@ -137,12 +137,27 @@ impl Settings {
             .merge(Serialized::defaults(self))
             .extract()
             .map_err(|error| {
-                let faults: Vec<String> =
-                    error.into_iter().map(|fault| fault.to_string()).collect();
-                let message = format!("expected a valid configuration, but: {}", faults.join("; "));
+                let faults: Vec<String> = error.into_iter().map(|fault| in_words(&fault)).collect();
+                let message = format!("expected a valid configuration, but {}", faults.join("; "));
                 Failure::new(Code::ConfigInvalid, message)
             })
     }
+}
+
+/// What is wrong, at which key and, when it comes from one, in which file. (Left to itself, the
+/// library names the place in this program's source for what comes from a flag or a variable.)
+fn in_words(fault: &figment::Error) -> String {
+    let mut words = String::new();
+    if !fault.path.is_empty() {
+        words.push_str(&format!("`{}`: ", fault.path.join(".")));
+    }
+    words.push_str(&fault.kind.to_string());
+    let source = fault.metadata.as_ref();
+    let source = source.and_then(|metadata| metadata.source.as_ref());
+    if let Some(file) = source.and_then(|source| source.file_path()) {
+        words.push_str(&format!(", in {}", file.display()));
+    }
+    words
 }
 
 #[cfg(test)]
@@ -210,6 +225,16 @@ mod tests {
         assert!(fault("node_id = \"one\"\n").contains("node_id"));
         assert!(fault("peers = \"a:1\"\n").contains("peers"));
         assert!(fault("node_id = \n").contains("TOML"));
+        let flags = Settings {
+            peers: Some("a:1".to_owned()),
+            ..Settings::default()
+        };
+        let failure = flags.over_file(None).expect_err("no peer");
+        assert_eq!(
+            failure.render(output::Format::Text),
+            "error: expected a valid configuration, but `peers`: expected each of `peers` to be \
+             ID=HOST:PORT, but one is \"a:1\"\n"
+        );
         let missing = Settings::default().over_file(Some(Path::new("no/such/file")));
         assert_eq!(missing.expect_err("missing").code(), "config_invalid");
     }
