@@ -87,8 +87,6 @@ codes! {
         "The server cannot start: a port is taken, a folder is another node's, or peers say no.";
     Signal "signal" NotFound
         "The process cannot catch signals.";
-    StreamEnded "stream_ended" Refused
-        "The server ended the stream that a command follows.";
     TriggerNotFound "trigger_not_found" NotFound
         "`flo workflow trigger`: the workflow has no trigger.";
     Usage "usage" Usage

@@ -69,7 +69,12 @@ impl Client {
         F: Future<Output = Result<Response<A>, Status>>,
     {
         loop {
-            let Picked { position, channel } = self.nodes().pick();
+            let Picked {
+                position,
+                address,
+                channel,
+            } = self.nodes().pick();
+            retry.begin_attempt(address);
             let answer = timeout_at(retry.deadline(), send(channel)).await;
             let status = match answer {
                 Err(_elapsed) => {
@@ -94,7 +99,7 @@ impl Client {
 
     /// Judges a failed attempt, and remembers what it says about the nodes.
     pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
-        let failure = Failure::from_status(status);
+        let failure = Failure::from_status(status, &self.nodes().address(position));
         self.note_failure(position, &failure);
         self.nodes().learn_leader(status.metadata());
         failure

@@ -52,6 +52,8 @@ codes! {
         "A stream of answers ended too early.";
     Timeout "timeout" Retryable
         "No answer came within the caller's time: the request may have been applied, and may still be.";
+    WaitTimeout "wait_timeout" Retryable
+        "A wait for a run's end is over; the run goes on.";
     WatchEnded "watch_ended" Refused
         "A node ended a watch without the run's last status: a bug of the server.";
     WorkerInvalid "worker_invalid" Usage

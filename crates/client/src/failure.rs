@@ -10,6 +10,9 @@ use tonic_types::StatusExt;
 /// Reasons with which a server says UNAVAILABLE about a request that it has certainly not proposed.
 const NOT_APPLIED: [&str; 3] = ["no_leader", "not_leader", "overloaded"];
 
+/// What to do when nothing listens at an endpoint.
+const CHECK_ENDPOINT: &str = "check the endpoint, and that a server listens there";
+
 /// A failed attempt.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -58,10 +61,15 @@ pub(crate) enum Trace {
 }
 
 impl Failure {
-    /// Reads a status; one that was made on this side, by the transport, has a source.
-    pub(crate) fn from_status(status: &Status) -> Self {
+    /// Reads what came of asking the node at `address`. A status that was made on this side, by the
+    /// transport, has a source.
+    pub(crate) fn from_status(status: &Status, address: &str) -> Self {
         let error = ClientError::from_status(status);
         if status.source().is_none() {
+            let error = match status.code() {
+                Code::Unimplemented if error.hint().is_none() => no_client_address(address),
+                _ => error,
+            };
             let verdict = server_verdict(status, &error);
             return Self {
                 error,
@@ -74,7 +82,7 @@ impl Failure {
             Verdict::Again {
                 trace: Trace::Unsent,
                 ..
-            } => cannot_connect(status),
+            } => cannot_connect(status, address),
             _ => error,
         };
         let blame = match verdict {
@@ -150,16 +158,26 @@ fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
     }
 }
 
-fn cannot_connect(status: &Status) -> ClientError {
+/// Something listens there that does not know the call: a node's port for its peers, mostly.
+fn no_client_address(address: &str) -> ClientError {
+    ClientError::new(
+        ErrorKind::Refused,
+        "unimplemented",
+        format!("expected {address} to serve clients, but what listens there does not know the call"),
+    )
+    .with_hint("give the address that a node has as `listen`, by default port 9000: `peer_listen` is for nodes only")
+}
+
+fn cannot_connect(status: &Status, address: &str) -> ClientError {
     let mut cause: &dyn Error = status;
     while let Some(next) = cause.source() {
         cause = next;
     }
     ClientError::new(
         ClientCode::CannotConnect,
-        format!("expected to connect to a node, but {cause}"),
+        format!("expected to connect to {address}, but {cause}"),
     )
-    .with_hint("check the endpoint, and that a server listens there")
+    .with_hint(CHECK_ENDPOINT)
 }
 
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {
@@ -182,7 +200,11 @@ mod tests {
 
     fn said_by_server(code: Code, reason: &str) -> Verdict {
         let details = ErrorDetails::with_error_info(reason, "flotilla", HashMap::new());
-        Failure::from_status(&Status::with_error_details(code, "expected …", details)).verdict
+        Failure::from_status(
+            &Status::with_error_details(code, "expected …", details),
+            "a:1",
+        )
+        .verdict
     }
 
     #[test]
@@ -227,7 +249,7 @@ mod tests {
         let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(70)));
         let status = Status::with_error_details(Code::ResourceExhausted, "expected …", details);
         let delay = Some(Duration::from_millis(70));
-        let verdict = Failure::from_status(&status).verdict;
+        let verdict = Failure::from_status(&status, "a:1").verdict;
         assert_eq!(
             verdict,
             Verdict::Again {
@@ -240,7 +262,7 @@ mod tests {
     #[test]
     fn a_connection_that_breaks_leaves_the_outcome_unknown() {
         let broken = std::io::Error::other("connection reset");
-        let verdict = Failure::from_status(&Status::from_error(Box::new(broken))).verdict;
+        let verdict = Failure::from_status(&Status::from_error(Box::new(broken)), "a:1").verdict;
         assert_eq!(
             verdict,
             Verdict::Again {
@@ -253,7 +275,7 @@ mod tests {
     #[test]
     fn a_connection_that_was_never_made_leaves_nothing() {
         let refused = ConnectError(Box::new(std::io::Error::other("connection refused")));
-        let failure = Failure::from_status(&Status::from_error(Box::new(refused)));
+        let failure = Failure::from_status(&Status::from_error(Box::new(refused)), "a:1");
         assert_eq!(
             failure.verdict,
             Verdict::Again {
@@ -262,5 +284,28 @@ mod tests {
             }
         );
         assert_eq!(failure.error.kind(), ErrorKind::CannotConnect);
+        let message = failure.error.message();
+        assert_eq!(
+            message,
+            "expected to connect to a:1, but connection refused"
+        );
+    }
+
+    #[test]
+    fn a_port_that_is_not_for_clients_is_told_apart() {
+        let bare = Status::unimplemented("");
+        let failure = Failure::from_status(&bare, "a:9001");
+        assert_eq!(failure.verdict, Verdict::Final);
+        assert!(
+            failure.error.message().contains("a:9001"),
+            "{}",
+            failure.error
+        );
+        assert!(
+            failure
+                .error
+                .hint()
+                .is_some_and(|hint| hint.contains("peer_listen"))
+        );
     }
 }

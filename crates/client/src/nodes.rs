@@ -3,7 +3,7 @@
 use crate::code::ClientCode;
 use crate::error::ClientError;
 use crate::options::ClientOptions;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
@@ -33,6 +33,8 @@ pub(crate) struct Nodes {
 pub(crate) struct Picked {
     /// Its position in the list.
     pub(crate) position: usize,
+    /// Its address.
+    pub(crate) address: Arc<str>,
     /// Its connection, made when it is first used.
     pub(crate) channel: Channel,
 }
@@ -46,7 +48,7 @@ struct List {
 
 #[derive(Debug)]
 struct Node {
-    address: String,
+    address: Arc<str>,
     channel: Channel,
     avoided_until: Option<Instant>,
 }
@@ -76,6 +78,11 @@ impl Nodes {
         self.lock().nodes.len()
     }
 
+    /// The address of the node at `position`.
+    pub(crate) fn address(&self, position: usize) -> Arc<str> {
+        self.lock().nodes[position].address.clone()
+    }
+
     /// The leader if it is known and was not just found unreachable, else the next node in turn.
     pub(crate) fn pick(&self) -> Picked {
         let now = Instant::now();
@@ -91,9 +98,11 @@ impl Nodes {
                     .filter(|until| *until > now)
             })
             .expect("there is at least one node, and none is ever removed");
+        let node = &list.nodes[position];
         Picked {
             position,
-            channel: list.nodes[position].channel.clone(),
+            address: node.address.clone(),
+            channel: node.channel.clone(),
         }
     }
 
@@ -123,7 +132,7 @@ impl Nodes {
             return;
         };
         let mut list = self.lock();
-        let known = list.nodes.iter().position(|node| node.address == address);
+        let known = list.nodes.iter().position(|node| *node.address == *address);
         if known.is_none() && list.nodes.len() >= NODES_MAX {
             return;
         }
@@ -147,7 +156,7 @@ impl List {
     fn add(&mut self, address: &str, connect_timeout: Duration) -> Result<usize, ClientError> {
         let channel = channel(address, connect_timeout)?;
         self.nodes.push(Node {
-            address: address.to_owned(),
+            address: address.into(),
             channel,
             avoided_until: None,
         });

@@ -4,6 +4,8 @@ use crate::backoff::Backoff;
 use crate::code::ClientCode;
 use crate::error::{ClientError, ErrorKind};
 use crate::failure::{Failure, Trace, Verdict};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,6 +39,10 @@ pub(crate) struct Retry {
     started: Instant,
     attempts: usize,
     backoff: Backoff,
+    /// The addresses of the nodes that were asked.
+    asked: BTreeSet<Arc<str>>,
+    /// What a node said last, if one did: it tells more than that another could not be connected to.
+    said: Option<ClientError>,
     was_connected: bool,
     may_be_applied: bool,
 }
@@ -49,6 +55,8 @@ impl Retry {
             started: Instant::now(),
             attempts: 0,
             backoff: Backoff::default(),
+            asked: BTreeSet::new(),
+            said: None,
             was_connected: false,
             may_be_applied: false,
         }
@@ -59,11 +67,17 @@ impl Retry {
         self.started + self.bounds.timeout
     }
 
+    /// The node at `address` is about to be asked.
+    pub(crate) fn begin_attempt(&mut self, address: Arc<str>) {
+        self.asked.insert(address);
+    }
+
     /// What the caller is told when an attempt is still under way at the deadline.
     pub(crate) fn timed_out(&mut self) -> ClientError {
         self.may_be_applied = true;
         let message = format!(
-            "expected an answer within {} ms, but none came",
+            "expected an answer from {} within {} ms, but none came",
+            self.asked_in_words(),
             self.bounds.timeout.as_millis()
         );
         self.give_up(ClientError::new(ClientCode::Timeout, message))
@@ -93,6 +107,9 @@ impl Retry {
         if Instant::now() + delay >= self.last_start() {
             return Err(self.give_up(failure.error));
         }
+        if trace != Trace::Unsent {
+            self.said = Some(failure.error);
+        }
         Ok(delay)
     }
 
@@ -115,7 +132,23 @@ impl Retry {
         }
     }
 
-    fn give_up(&self, error: ClientError) -> ClientError {
+    fn asked_in_words(&self) -> String {
+        let asked: Vec<&str> = self.asked.iter().map(AsRef::as_ref).collect();
+        asked.join(", ")
+    }
+
+    fn give_up(&mut self, error: ClientError) -> ClientError {
+        let error = match error.kind() {
+            ErrorKind::CannotConnect => match self.said.take() {
+                Some(said) => said,
+                None if self.asked.len() > 1 => {
+                    let asked = self.asked_in_words();
+                    error.with_hint(format!("none of these answers, start one: {asked}"))
+                }
+                None => error,
+            },
+            _ => error,
+        };
         if self.may_be_applied && self.bounds.intent == Intent::Write {
             return error.with_kind(ErrorKind::Unknown).with_hint(
                 "the outcome is unknown: look, or try again with the same idempotency key",
@@ -200,5 +233,32 @@ mod tests {
             .after(failure(Trace::Unsent), 1)
             .expect_err("gives up");
         assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_node_said_goes_before_that_another_is_not_there() {
+        let mut retry = retry(Intent::Read);
+        assert!(retry.after(failure(Trace::NotApplied), 2).is_ok());
+        tokio::time::advance(REPEATED_FOR_MAX).await;
+        let gone = ClientError::new(ErrorKind::CannotConnect, "cannot_connect", "refused");
+        let gone = Failure {
+            error: gone,
+            ..failure(Trace::Unsent)
+        };
+        let error = retry.after(gone, 2).expect_err("gives up");
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("no_leader", ErrorKind::Retryable)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_nodes_that_were_asked_are_named() {
+        let mut retry = retry(Intent::Read);
+        for address in ["b:1", "a:1", "b:1"] {
+            retry.begin_attempt(address.into());
+        }
+        let error = retry.timed_out();
+        assert!(error.message().contains("from a:1, b:1 within"), "{error}");
     }
 }

@@ -62,17 +62,24 @@ impl Client {
     }
 
     /// Waits until a run has ended, and says how; at most until the deadline, if there is one.
+    /// `observe` sees what happens meanwhile.
     ///
     /// # Errors
-    /// Those of [`Self::watch_run`], and `Retryable` with the code `timeout` when the deadline
+    /// Those of [`Self::watch_run`], and `Retryable` with the code `wait_timeout` when the deadline
     /// passed; the run goes on. A run that failed is no error.
     pub async fn wait_for_run(
         &self,
         run_id: &str,
         deadline: Option<Instant>,
+        mut observe: impl FnMut(&WatchUpdate),
     ) -> Result<v1::RunStatusChange, ClientError> {
         let mut status = None;
-        let end = self.last_status(run_id, &mut status);
+        let end = self.last_status(run_id, |update| {
+            if let WatchUpdate::Status(change) = update {
+                status = Some(change.status());
+            }
+            observe(update);
+        });
         let Some(deadline) = deadline else {
             return end.await;
         };
@@ -82,21 +89,20 @@ impl Client {
         }
     }
 
-    /// A run's last status; the one before it is left in `status` meanwhile.
     async fn last_status(
         &self,
         run_id: &str,
-        status: &mut Option<v1::RunStatus>,
+        mut observe: impl FnMut(&WatchUpdate),
     ) -> Result<v1::RunStatusChange, ClientError> {
         let mut updates = self.watch_run(v1::WatchRunRequest {
             run_id: run_id.to_owned(),
             ..v1::WatchRunRequest::default()
         });
         while let Some(update) = updates.try_next().await? {
+            observe(&update);
             match update {
                 WatchUpdate::Status(change) if is_end(&change) => return Ok(change),
-                WatchUpdate::Status(change) => *status = Some(change.status()),
-                WatchUpdate::Event(_) => {}
+                WatchUpdate::Status(_) | WatchUpdate::Event(_) => {}
             }
         }
         let message = "expected a watch to end with the run's last status, but it did not";
@@ -206,7 +212,7 @@ fn unfinished(run_id: &str, status: Option<v1::RunStatus>) -> ClientError {
         None => "no node said how it is".to_owned(),
     };
     let message = format!("expected run {run_id} to end before the deadline, but {found}");
-    ClientError::new(ClientCode::Timeout, message)
+    ClientError::new(ClientCode::WaitTimeout, message)
         .with_hint("the run goes on: look at its status, or wait again")
 }
 

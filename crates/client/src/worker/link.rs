@@ -41,7 +41,9 @@ impl Link {
         client: &Client,
         hello: v1::WorkerMessage,
     ) -> Result<(Self, v1::HelloOk), Failure> {
-        let Picked { position, channel } = client.nodes().pick();
+        let Picked {
+            position, channel, ..
+        } = client.nodes().pick();
         let (outgoing, requests) = mpsc::channel(OUTGOING_MAX);
         outgoing
             .try_send(hello)

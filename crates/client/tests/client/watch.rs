@@ -153,7 +153,7 @@ async fn a_wait_ends_with_the_runs_last_status() {
                 .expect("the watcher listens");
         }
     };
-    let (end, ()) = join!(client.wait_for_run("r", None), conversation);
+    let (end, ()) = join!(client.wait_for_run("r", None, |_| {}), conversation);
     let end = end.expect("the run ended");
     assert_eq!((end.seq, end.status()), (2, v1::RunStatus::Failed));
 }
@@ -175,11 +175,11 @@ async fn a_wait_ends_at_its_deadline_although_the_run_goes_on() {
     };
     let watching = async {
         let deadline = Instant::now() + Duration::from_millis(300);
-        let waited = client.wait_for_run("r", Some(deadline)).await;
+        let waited = client.wait_for_run("r", Some(deadline), |_| {}).await;
         let error = waited.expect_err("the run goes on");
         assert_eq!(
             (error.kind(), error.code()),
-            (ErrorKind::Retryable, "timeout")
+            (ErrorKind::Retryable, "wait_timeout")
         );
         assert!(error.message().contains("still waiting"), "{error}");
         given_up.send(()).expect("the conversation goes on");
@@ -192,8 +192,8 @@ async fn a_wait_for_a_run_of_which_no_node_tells_ends_at_its_deadline_too() {
     let node = FakeNode::start().await;
     let client = client(&[&node]);
     let deadline = Instant::now() + Duration::from_millis(50);
-    let waited = client.wait_for_run("r", Some(deadline)).await;
+    let waited = client.wait_for_run("r", Some(deadline), |_| {}).await;
     let error = waited.expect_err("nobody answers");
-    assert_eq!(error.code(), "timeout");
+    assert_eq!(error.code(), "wait_timeout");
     assert!(error.message().contains("no node said"), "{error}");
 }

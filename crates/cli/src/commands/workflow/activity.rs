@@ -1,5 +1,6 @@
 //! What a run does, as its events tell it.
 
+use flotilla_client::WatchUpdate;
 use flotilla_client::v1::Event;
 use std::fmt;
 
@@ -11,6 +12,18 @@ pub(super) struct Activity {
 }
 
 impl Activity {
+    /// Takes notice of what was seen of the run.
+    pub(super) fn see(&mut self, update: &WatchUpdate) {
+        match update {
+            WatchUpdate::Event(event) => self.observe(event),
+            WatchUpdate::Status(status) => {
+                if let Some(detail) = status.detail.as_deref().filter(|detail| !detail.is_empty()) {
+                    self.explain(detail);
+                }
+            }
+        }
+    }
+
     /// Takes notice of the run's next event. Events that change nothing for somebody who waits, and
     /// those of a newer server, are passed over.
     pub(super) fn observe(&mut self, event: &Event) {

@@ -2,11 +2,14 @@
 
 use super::wait;
 use crate::failure::Failure;
+use crate::output::Format;
 use crate::session::Session;
 use crate::{json_argument, period};
 use clap::Args;
-use flotilla_client::v1::{StartRunRequest, StartRunResponse};
+use flotilla_client::Client;
+use flotilla_client::v1::{GetRunRequest, StartRunRequest, StartRunResponse};
 use serde::Serialize;
+use serde_json::Value;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -76,10 +79,16 @@ impl Start {
             ..StartRunRequest::default()
         };
         let client = session.client()?;
+        let input = request.input.clone();
         let view = StartedView::from(client.start_run(request).await?);
         let output = session.output;
         if self.wait || view.existing {
             output.note(&view.note());
+        }
+        // Only a person is told: nobody else need ask.
+        let is_asked = view.existing && output.format() == Format::Text;
+        if is_asked && has_other_input(&client, &view.run_id, &input).await {
+            output.note("the run goes by its own input, which differs from the one given now");
         }
         if !self.wait {
             return output.value(&view, |view| view.run_id.clone());
@@ -87,6 +96,24 @@ impl Start {
         let result = wait::until_end(&client, &view.run_id, self.wait_timeout).await?;
         output.json_text(&result)
     }
+}
+
+/// Whether a run that was there before has another input. Where that cannot be told, nothing is said:
+/// the start itself has its answer.
+async fn has_other_input(client: &Client, run_id: &str, input: &[u8]) -> bool {
+    let request = GetRunRequest {
+        run_id: run_id.to_owned(),
+        ..GetRunRequest::default()
+    };
+    let Ok(run) = client.get_run(request).await else {
+        return false;
+    };
+    value_of(&run.input) != value_of(input)
+}
+
+/// The input's value; that of no input is an empty object.
+fn value_of(input: &[u8]) -> Option<Value> {
+    serde_json::from_slice(if input.is_empty() { b"{}" } else { input }).ok()
 }
 
 impl StartedView {
@@ -117,6 +144,16 @@ impl From<StartRunResponse> for StartedView {
 mod tests {
     use super::*;
     use expect_test::expect;
+
+    #[test]
+    fn inputs_are_compared_by_value() {
+        assert_eq!(value_of(b""), value_of(b"{ }"));
+        assert_eq!(
+            value_of(br#"{"a":1,"b":2}"#),
+            value_of(br#"{"b": 2, "a": 1}"#)
+        );
+        assert_ne!(value_of(br#"{"a":1}"#), value_of(br#"{"a":2}"#));
+    }
 
     #[test]
     fn a_started_run_has_exactly_the_published_fields() {

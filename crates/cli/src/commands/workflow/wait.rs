@@ -7,63 +7,40 @@ use crate::period;
 use crate::progress::Progress;
 use crate::views;
 use bytes::Bytes;
-use flotilla_client::v1::{RunStatus, RunStatusChange, WatchRunRequest};
-use flotilla_client::{Client, WatchUpdate};
-use futures::TryStreamExt;
+use flotilla_client::v1::{RunStatus, RunStatusChange};
+use flotilla_client::{Client, ClientCode, ClientError, ErrorKind, WatchUpdate};
 use serde_json::Value;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::Instant;
 
 /// Watches a run to its end, at most for `limit`, and returns its output, JSON.
 ///
 /// # Errors
 /// `run_not_completed` when it ended in another way than completed, `wait_timeout` when it did not
-/// end in time.
+/// end in time, and what keeps the cluster from telling: the run goes on then.
 pub(super) async fn until_end(
     client: &Client,
     run_id: &str,
     limit: Option<Duration>,
 ) -> Result<Bytes, Failure> {
     let mut activity = Activity::default();
-    let end = watch(client, run_id, &mut activity);
-    let end = match limit {
-        None => end.await?,
-        Some(limit) => match timeout(limit, end).await {
-            Ok(end) => end?,
-            Err(_elapsed) => return Err(unfinished(run_id, limit, &activity)),
-        },
-    };
-    conclude(run_id, end)
-}
-
-async fn watch(
-    client: &Client,
-    run_id: &str,
-    activity: &mut Activity,
-) -> Result<RunStatusChange, Failure> {
     let progress = Progress::start(format!("{run_id} started"));
-    let mut updates = client.watch_run(WatchRunRequest {
-        run_id: run_id.to_owned(),
-        ..WatchRunRequest::default()
-    });
-    while let Some(update) = updates.try_next().await? {
-        let is_last = update.is_last();
-        match update {
-            WatchUpdate::Event(event) => activity.observe(&event),
-            WatchUpdate::Status(status) if is_last => return Ok(status),
-            WatchUpdate::Status(status) => {
-                if let Some(detail) = status.detail.filter(|detail| !detail.is_empty()) {
-                    activity.explain(&detail);
-                }
-            }
-        }
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let observe = |update: &WatchUpdate| {
+        activity.see(update);
         let doing = activity.to_string();
         if !doing.is_empty() {
             progress.say(format!("{run_id}: {doing}"));
         }
+    };
+    let end = client.wait_for_run(run_id, deadline, observe).await;
+    match (end, limit) {
+        (Ok(end), _) => conclude(run_id, end),
+        (Err(error), Some(limit)) if error.code() == ClientCode::WaitTimeout.as_str() => {
+            Err(unfinished(run_id, limit, &activity))
+        }
+        (Err(error), _) => Err(lost_sight(run_id, error)),
     }
-    let message = format!("expected to see the end of run {run_id}, but the stream stopped");
-    Err(Failure::new(Code::StreamEnded, message))
 }
 
 fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
@@ -75,9 +52,27 @@ fn unfinished(run_id: &str, limit: Duration, activity: &Activity) -> Failure {
     if !activity.is_empty() {
         message.push_str(&format!(", {activity}"));
     }
-    Failure::new(Code::WaitTimeout, message).with_hint(format!(
-        "flo workflow history {run_id} --follow waits on, flo workflow status {run_id} looks"
+    Failure::new(Code::WaitTimeout, message).with_hint(how_to_look(run_id))
+}
+
+/// The cluster tells no more of the run: for a while, or because there is no such run.
+fn lost_sight(run_id: &str, error: ClientError) -> Failure {
+    let is_passing = match error.kind() {
+        ErrorKind::Retryable | ErrorKind::Unknown | ErrorKind::CannotConnect => true,
+        ErrorKind::NotFound | ErrorKind::Usage | ErrorKind::Refused => false,
+    };
+    let failure = Failure::from(error);
+    if !is_passing {
+        return failure;
+    }
+    let hint = how_to_look(run_id);
+    failure.with_hint(format!(
+        "run {run_id} goes on once the cluster serves: {hint}"
     ))
+}
+
+fn how_to_look(run_id: &str) -> String {
+    format!("flo workflow history {run_id} --follow waits on, flo workflow status {run_id} looks")
 }
 
 fn conclude(run_id: &str, end: RunStatusChange) -> Result<Bytes, Failure> {
@@ -165,5 +160,20 @@ mod tests {
             hint: flo workflow history wfrun-1 --follow waits on, flo workflow status wfrun-1 looks
         "#]]
         .assert_eq(&failure.render(Format::Text));
+    }
+
+    #[test]
+    fn a_cluster_that_tells_no_more_does_not_mean_that_the_run_ended() {
+        let outage = ClientError::new(ClientCode::StreamLost, "expected an answer, but none");
+        expect![[r#"
+            error: expected an answer, but none
+            hint: run wfrun-1 goes on once the cluster serves: flo workflow history wfrun-1 --follow waits on, flo workflow status wfrun-1 looks
+        "#]]
+        .assert_eq(&lost_sight("wfrun-1", outage).render(Format::Text));
+        let bug = ClientError::new(ClientCode::WatchEnded, "expected a last status, but none");
+        expect![[r#"
+            error: expected a last status, but none
+        "#]]
+        .assert_eq(&lost_sight("wfrun-1", bug).render(Format::Text));
     }
 }
