@@ -107,6 +107,29 @@ fn a_worker_that_is_stopped_says_what_it_waits_for() {
 }
 
 #[test]
+fn a_worker_whose_tasks_outlast_its_drain_names_them_and_fails() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let flags = ["--worker-id", "w1", "--drain-timeout-ms", "1"];
+    let endless = [("work", "sleep 3600")];
+    let mut worker = CommandWorker::start_with(&flo, node.scratch(), &flags, &endless);
+    let action_run = flo.text(&["action", "invoke", "work", "--async"]);
+    wait_until("a worker at work", PATIENCE, || {
+        let listed = flo.json(&["worker", "info", "w1"]);
+        let is_busy = listed["current_load"] == 1 && listed["status"] == "active";
+        is_busy.then_some(()).ok_or_else(|| listed.to_string())
+    });
+    assert_eq!(worker.drain().code(), Some(4));
+    let said = worker.output();
+    assert!(
+        said.contains(&format!("1 task did not: work ({action_run}")),
+        "{said}"
+    );
+    let status = flo.json(&["action", "status", &action_run]);
+    assert_eq!(status["status"], "pending", "{status}");
+}
+
+#[test]
 fn a_start_says_when_the_run_was_there_before() {
     let node = DevNode::start();
     let flo = node.flo();
@@ -121,7 +144,11 @@ fn a_start_says_when_the_run_was_there_before() {
         &again,
         &format!("run {run} exists already for this idempotency key\n"),
     );
+    assert!(!again.stderr.contains("differs"), "{}", again.show());
     assert_eq!(again.success(), run_id);
+    let other = flo.run(&[&start[..], &["7"]].concat());
+    expect_told(&other, "its own input, which differs");
+    assert_eq!(other.success(), run_id);
     let in_json = [&["-o", "json"], &start[..]].concat();
     expect_silence(&flo.run(&in_json));
 }

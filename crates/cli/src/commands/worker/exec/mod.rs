@@ -34,9 +34,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long tasks may still run after the worker was told to stop.
-const DRAIN_GRACE: Duration = Duration::from_secs(30);
-
 const EXAMPLES: &str = "\
 Examples:
   flo worker exec charge -- ./charge.py --live
@@ -111,6 +108,11 @@ pub(crate) struct Exec {
     )]
     action_timeout_ms: u64,
 
+    /// How long programs may still run after the worker was told to stop; then their tasks or records
+    /// are handed back, and the exit code is 4
+    #[arg(long, value_name = "N", default_value_t = 30_000)]
+    drain_timeout_ms: u64,
+
     #[command(flatten)]
     registration: Registration,
 
@@ -129,7 +131,7 @@ impl Exec {
             std::mem::take(&mut self.program),
             std::mem::take(&mut self.actions),
         )?;
-        let tally = Tally::default();
+        let tally = Tally::new("task", self.drain_timeout());
         let output = session.output;
         let builder = self.builder(session.client()?, &tally, output);
         let worker = with_programs(builder, &programs, &tally).build()?;
@@ -143,23 +145,29 @@ impl Exec {
             stopping.stop();
         };
         worker.run(stop).await?;
-        if let Some(conclusion) = tally.conclude() {
+        if let Some(conclusion) = tally.conclude()? {
             output.note(&conclusion);
         }
         Ok(())
     }
 
     async fn consume(self, session: &Session) -> Result<(), Failure> {
+        let drain_timeout = self.drain_timeout();
         let program = Program::from_words(self.program);
         let program = program.ok_or_else(|| {
             let message = "expected a program after `--`, but there is none";
             Failure::new(Code::ProgramMissing, message)
         })?;
         let employment = Employment {
+            drain_timeout,
             concurrency: self.concurrency,
             worker_id: self.worker_id,
         };
         self.consumption.run(program, employment, session).await
+    }
+
+    fn drain_timeout(&self) -> Duration {
+        Duration::from_millis(self.drain_timeout_ms)
     }
 
     fn builder(&self, client: Client, tally: &Tally, output: Output) -> WorkerBuilder {
@@ -167,9 +175,9 @@ impl Exec {
         let mut builder = Worker::builder(client)
             .concurrency(self.concurrency)
             .action_timeout(Duration::from_millis(self.action_timeout_ms))
-            .drain_grace(DRAIN_GRACE)
+            .drain_grace(self.drain_timeout())
             .on_ready(say_ready)
-            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand, DRAIN_GRACE)));
+            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand)));
         if let Some(worker_id) = &self.worker_id {
             builder = builder.worker_id(worker_id);
         }
@@ -209,7 +217,7 @@ fn with_programs(
         builder = builder.action(name, move |context: ActionContext| {
             let task = Task::new(&context);
             let program = program.clone();
-            let running = tally.begin();
+            let running = tally.begin(task.to_string());
             async move {
                 let result = attempt::run(&program, &task).await;
                 running.end();

@@ -1,6 +1,7 @@
 //! `flo worker exec --stream`: a program that consumes the records of a stream.
 
 use super::program::Program;
+use super::tally::Tally;
 use super::{record, say_ready};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -84,6 +85,8 @@ pub(super) struct Employment {
     pub(super) concurrency: usize,
     /// The worker's id, if it is not left to chance.
     pub(super) worker_id: Option<String>,
+    /// How long programs may still run after the worker was told to stop.
+    pub(super) drain_timeout: Duration,
 }
 
 impl Consumption {
@@ -101,9 +104,16 @@ impl Consumption {
     ) -> Result<(), Failure> {
         let mut shutdown = Shutdown::new()?;
         let program = Arc::new(program);
+        let tally = Tally::new("record", employment.drain_timeout);
+        let counting = tally.clone();
         let handler = move |context: StreamContext| {
             let program = program.clone();
-            async move { record::run(&program, &context).await }
+            let running = counting.begin(context.stream_id().to_owned());
+            async move {
+                let result = record::run(&program, &context).await;
+                running.end();
+                result
+            }
         };
         let stream = self.stream.unwrap_or_default();
         let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
@@ -112,6 +122,7 @@ impl Consumption {
             .concurrency(concurrency)
             .batch_size(self.batch_size)
             .block(Duration::from_millis(self.block_ms))
+            .drain_grace(employment.drain_timeout)
             .message_timeout(Duration::from_millis(self.message_timeout_ms))
             .on_ready(say_ready);
         if let Some(worker_id) = employment.worker_id {
@@ -121,9 +132,16 @@ impl Consumption {
             builder = builder.consumer(consumer);
         }
         let worker = builder.build()?;
-        worker
-            .run(async move { shutdown.requested().await })
-            .await?;
+        let (stopping, output) = (tally.clone(), session.output);
+        let stop = async move {
+            shutdown.requested().await;
+            stopping.stop();
+            output.note(&stopping.start_drain(stopping.running()));
+        };
+        worker.run(stop).await?;
+        if let Some(conclusion) = tally.conclude()? {
+            output.note(&conclusion);
+        }
         Ok(())
     }
 }

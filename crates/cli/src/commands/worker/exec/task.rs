@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use flotilla_client::ActionContext;
+use std::fmt;
 use std::path::Path;
 use tokio::process::Command;
 
@@ -44,5 +45,12 @@ impl Task {
             .env("FLO_TASK_TOKEN", &self.task_token)
             .env("FLO_REPORT_URL", &self.report_url)
             .env("FLO_OUTCOME_FILE", outcome_file);
+    }
+}
+
+/// For the person who stops the worker.
+impl fmt::Display for Task {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.action, self.task_id)
     }
 }
