@@ -49,6 +49,8 @@ codes! {
         "`flo action invoke --wait`: the action run ended, and not well.";
     ActionTypeMismatch "action_type_mismatch" Refused
         "`flo worker exec` names an action of type wasm, which the nodes run themselves.";
+    ClusterNotFormed "cluster_not_formed" Retryable
+        "`flo cluster status`: the first members have not all met yet.";
     ConfigInvalid "config_invalid" Usage
         "A configuration file is missing, or something in it is wrong.";
     DataDir "data_dir" NotFound

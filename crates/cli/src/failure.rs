@@ -116,9 +116,13 @@ impl Failure {
 
     fn render_text(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
-        let faults = self.violations.iter();
-        // The message often tells one of them already.
-        for fault in faults.filter(|fault| !self.message.contains(&fault.description)) {
+        // The message often tells one of them already; another with the same words is elsewhere.
+        let mut faults = self.violations.iter();
+        let told = faults.position(|fault| self.message.contains(&fault.description));
+        for (position, fault) in self.violations.iter().enumerate() {
+            if Some(position) == told {
+                continue;
+            }
             text.push_str(&format!("  {}: {}\n", fault.field, fault.description));
         }
         if let Some(hint) = &self.hint {
@@ -234,17 +238,19 @@ mod tests {
             description: description.to_owned(),
         };
         let message =
-            "expected a valid definition, but it has 2 errors, the first of them: no name";
+            "expected a valid definition, but it has 3 errors, the first of them: no name";
         let failure = Failure {
             violations: vec![
                 fault("a.yaml:1:1", "no name"),
                 fault("a.yaml:2:1", "no start"),
+                fault("a.yaml:3:1", "no name"),
             ],
             ..Failure::new(Code::DefinitionInvalid, message)
         };
         expect![[r#"
-            error: expected a valid definition, but it has 2 errors, the first of them: no name
+            error: expected a valid definition, but it has 3 errors, the first of them: no name
               a.yaml:2:1: no start
+              a.yaml:3:1: no name
         "#]]
         .assert_eq(&failure.render(Format::Text));
     }

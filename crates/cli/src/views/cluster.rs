@@ -49,8 +49,20 @@ impl ClusterView {
         self.leader.is_some()
     }
 
+    /// Whether the cluster was ever formed, as far as the node that answers knows.
+    pub(crate) fn is_formed(&self) -> bool {
+        !self.cluster_id.is_empty()
+    }
+
     /// What to do when no node leads.
     pub(crate) fn advice(&self) -> String {
+        if !self.is_formed() {
+            return format!(
+                "at its first start a cluster needs all the nodes of its `peers`: start the others; \
+                 the log of node {} says which it waits for",
+                self.answered_by
+            );
+        }
         let voters = self.nodes.iter().filter(|node| node.voter);
         let voters_count = voters.clone().count();
         let answering = voters.filter(|node| node.answers()).count();
@@ -67,6 +79,12 @@ impl ClusterView {
 
     /// The cluster for people: a sentence and a table of the nodes.
     pub(crate) fn text(&self) -> String {
+        if !self.is_formed() {
+            return format!(
+                "no cluster is formed yet, as node {} sees it",
+                self.answered_by
+            );
+        }
         let leader = match self.leader {
             Some(node_id) => format!("led by node {node_id} in term {}", self.term),
             None => format!("without a leader in term {}", self.term),
@@ -230,6 +248,17 @@ mod tests {
             .assert_eq(&view.advice());
         view.nodes[1].standing = "follower".to_owned();
         assert!(view.advice().contains("election"), "{}", view.advice());
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_formed_has_neither_id_nor_voters() {
+        let view = ClusterView::from(v1::ClusterStatus {
+            answered_by: 2,
+            ..v1::ClusterStatus::default()
+        });
+        expect!["no cluster is formed yet, as node 2 sees it"].assert_eq(&view.text());
+        expect!["at its first start a cluster needs all the nodes of its `peers`: start the others; the log of node 2 says which it waits for"].assert_eq(&view.advice());
+        assert!(!view.has_leader());
     }
 
     #[test]

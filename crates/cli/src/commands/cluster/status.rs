@@ -29,7 +29,13 @@ impl Status {
         if view.has_leader() {
             return Ok(());
         }
-        let message = "expected a node to lead with a quorum behind it, but none does";
-        Err(Failure::new(Code::NoLeader, message).with_hint(view.advice()))
+        let failure = if view.is_formed() {
+            let message = "expected a node to lead with a quorum behind it, but none does";
+            Failure::new(Code::NoLeader, message)
+        } else {
+            let message = "expected a cluster with a leader, but it is not formed yet";
+            Failure::new(Code::ClusterNotFormed, message)
+        };
+        Err(failure.with_hint(view.advice()))
     }
 }
