@@ -83,7 +83,11 @@ impl Failure {
                 trace: Trace::Unsent,
                 ..
             } => cannot_connect(status, address),
-            _ => error,
+            Verdict::Again { .. } => {
+                let cause = root_cause(status);
+                error.with_message(format!("expected an answer from {address}, but {cause}"))
+            }
+            Verdict::Final => error,
         };
         let blame = match verdict {
             Verdict::Again { .. } => Blame::Connection,
@@ -169,15 +173,20 @@ fn no_client_address(address: &str) -> ClientError {
 }
 
 fn cannot_connect(status: &Status, address: &str) -> ClientError {
-    let mut cause: &dyn Error = status;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
+    let cause = root_cause(status);
     ClientError::new(
         ClientCode::CannotConnect,
         format!("expected to connect to {address}, but {cause}"),
     )
     .with_hint(CHECK_ENDPOINT)
+}
+
+fn root_cause(status: &Status) -> &dyn Error {
+    let mut cause: &dyn Error = status;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause
 }
 
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {
@@ -262,9 +271,11 @@ mod tests {
     #[test]
     fn a_connection_that_breaks_leaves_the_outcome_unknown() {
         let broken = std::io::Error::other("connection reset");
-        let verdict = Failure::from_status(&Status::from_error(Box::new(broken)), "a:1").verdict;
+        let failure = Failure::from_status(&Status::from_error(Box::new(broken)), "a:1");
+        let message = failure.error.message();
+        assert_eq!(message, "expected an answer from a:1, but connection reset");
         assert_eq!(
-            verdict,
+            failure.verdict,
             Verdict::Again {
                 trace: Trace::Unknown,
                 delay: None

@@ -3,7 +3,7 @@
 use crate::backoff::Backoff;
 use crate::code::ClientCode;
 use crate::error::{ClientError, ErrorKind};
-use crate::failure::{Failure, Trace, Verdict};
+use crate::failure::{Blame, Failure, Trace, Verdict};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Retry {
         if Instant::now() + delay >= self.last_start() {
             return Err(self.give_up(failure.error));
         }
-        if trace != Trace::Unsent {
+        if failure.blame != Blame::Connection {
             self.said = Some(failure.error);
         }
         Ok(delay)
@@ -154,7 +154,9 @@ impl Retry {
                 "the outcome is unknown: look, or try again with the same idempotency key",
             );
         }
-        if self.was_connected || self.may_be_applied {
+        let is_unreachable = error.kind() == ErrorKind::CannotConnect;
+        let is_lost_read = is_unreachable && self.bounds.intent == Intent::Read;
+        if !is_lost_read && (self.was_connected || self.may_be_applied) {
             return error.with_kind(ErrorKind::Retryable);
         }
         error.with_kind(ErrorKind::CannotConnect)
@@ -164,7 +166,6 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Blame;
 
     fn retry(intent: Intent) -> Retry {
         Retry::new(Bounds {
@@ -235,20 +236,40 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::CannotConnect);
     }
 
+    fn refused() -> Failure {
+        let refused = ClientError::new(ErrorKind::CannotConnect, "cannot_connect", "refused");
+        Failure {
+            error: refused,
+            blame: Blame::Connection,
+            ..failure(Trace::Unsent)
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_a_node_said_goes_before_that_another_is_not_there() {
         let mut retry = retry(Intent::Read);
         assert!(retry.after(failure(Trace::NotApplied), 2).is_ok());
         tokio::time::advance(REPEATED_FOR_MAX).await;
-        let gone = ClientError::new(ErrorKind::CannotConnect, "cannot_connect", "refused");
-        let gone = Failure {
-            error: gone,
-            ..failure(Trace::Unsent)
-        };
-        let error = retry.after(gone, 2).expect_err("gives up");
+        let error = retry.after(refused(), 2).expect_err("gives up");
         assert_eq!(
             (error.code(), error.kind()),
             ("no_leader", ErrorKind::Retryable)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_from_a_node_that_dies_meanwhile_ends_with_nobody_there() {
+        let mut retry = retry(Intent::Read);
+        let broken = Failure {
+            blame: Blame::Connection,
+            ..failure(Trace::Unknown)
+        };
+        assert!(retry.after(broken, 1).is_ok());
+        tokio::time::advance(REPEATED_FOR_MAX).await;
+        let error = retry.after(refused(), 1).expect_err("gives up");
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("cannot_connect", ErrorKind::CannotConnect)
         );
     }
 
