@@ -52,6 +52,8 @@ codes! {
         "A stream of answers ended too early.";
     Timeout "timeout" Retryable
         "No answer came within the caller's time: the request may have been applied, and may still be.";
+    Unimplemented "unimplemented" Refused
+        "What listens at an endpoint does not serve clients: a node's port for its peers, mostly.";
     WaitTimeout "wait_timeout" Retryable
         "A wait for a run's end is over; the run goes on.";
     WatchEnded "watch_ended" Refused

@@ -165,8 +165,7 @@ fn server_verdict(status: &Status, error: &ClientError) -> Verdict {
 /// Something listens there that does not know the call: a node's port for its peers, mostly.
 fn no_client_address(address: &str) -> ClientError {
     ClientError::new(
-        ErrorKind::Refused,
-        "unimplemented",
+        ClientCode::Unimplemented,
         format!("expected {address} to serve clients, but what listens there does not know the call"),
     )
     .with_hint("give the address that a node has as `listen`, by default port 9000: `peer_listen` is for nodes only")

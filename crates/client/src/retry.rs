@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn refused() -> Failure {
-        let refused = ClientError::new(ErrorKind::CannotConnect, "cannot_connect", "refused");
+        let refused = ClientError::new(ClientCode::CannotConnect, "refused");
         Failure {
             error: refused,
             blame: Blame::Connection,
@@ -253,7 +253,7 @@ mod tests {
         let error = retry.after(refused(), 2).expect_err("gives up");
         assert_eq!(
             (error.code(), error.kind()),
-            ("no_leader", ErrorKind::Retryable)
+            ("stream_lost", ErrorKind::Retryable)
         );
     }
 

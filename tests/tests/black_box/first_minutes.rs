@@ -296,13 +296,14 @@ fn every_verb_explains_itself_with_an_example() {
     let verbs = "server | dev | workflow create | workflow validate | workflow start | \
         workflow status | workflow history | workflow signal | workflow cancel | workflow list | \
         workflow runs | workflow show | workflow graph | workflow enable | workflow disable | \
-        workflow schedule | action register | action dlq list | action dlq show | action dlq requeue | \
+        workflow schedule | workflow trigger | workflow invalidate | plan status | plan reset | \
+        action report | action register | action dlq list | action dlq show | action dlq requeue | \
         action dlq purge | action invoke | action status | action runs | action list | action delete | \
         action enable | action disable | worker exec | worker list | worker info | worker drain | \
         cluster status | bench start | completions | stream create | stream append | stream read | \
-         stream info | stream list | stream trim | stream delete | stream group create | \
-         stream group list | stream group info | stream group pending | stream group delete | kv get | \
-         kv set | kv delete | kv scan | ns create | ns list | ns delete";
+        stream info | stream list | stream trim | stream delete | stream group create | \
+        stream group list | stream group info | stream group pending | stream group delete | kv get | \
+        kv set | kv delete | kv scan | ns create | ns list | ns delete";
     let verbs: BTreeSet<&str> = verbs.split(" | ").collect();
     for verb in verbs {
         let mut line: Vec<&str> = verb.split(' ').collect();

@@ -47,6 +47,13 @@ impl Halves {
     }
 }
 
+const TRIGGERED: &str = "
+trigger: {stream: orders}
+start:
+  waitForSignal: {type: go, timeoutMs: 3600000, onTimeout: flo.TimedOut}
+  transitions: {success: flo.Completed}
+";
+
 const PARKED: &str = "
 start:
   waitForSignal: {type: go, timeoutMs: 3600000, onTimeout: flo.TimedOut}
@@ -254,6 +261,32 @@ fn streams_groups_and_keys_of_two_namespaces_are_apart() {
 }
 
 #[test]
+fn triggers_of_two_namespaces_are_apart() {
+    let halves = Halves::start();
+    halves.create("orders", TRIGGERED);
+    for (flo, text) in halves.both().into_iter().zip(["north", "south"]) {
+        let _ = flo.text(&["stream", "append", "orders", text]);
+        let started = wait_until("a run for the record", PATIENCE, || {
+            let mut runs = column(flo, &["workflow", "runs"], "run_id");
+            runs.pop().ok_or_else(|| "there is none".to_owned())
+        });
+        let run = flo.json(&["workflow", "status", &started]);
+        assert_eq!(run["input"], text, "{run}");
+        let trigger = flo.json(&["workflow", "trigger", "orders"]);
+        assert_eq!(trigger["stream"], "orders", "{trigger}");
+    }
+    for flo in halves.both() {
+        let runs = column(flo, &["workflow", "runs"], "run_id");
+        assert_eq!(runs.len(), 1, "{runs:?}");
+    }
+    halves
+        .node
+        .flo()
+        .refused(&["workflow", "trigger", "orders"])
+        .expect(1, "workflow_not_found");
+}
+
+#[test]
 fn a_namespace_that_is_not_empty_says_what_is_left_and_goes_when_that_is_gone() {
     let halves = Halves::start();
     let (flo, north) = (halves.node.flo(), &halves.north);
@@ -283,7 +316,7 @@ fn a_name_out_of_rule_is_refused_by_every_verb() {
         "workflow create -f {file}|workflow start w|workflow status r|workflow history r|
          workflow history r --follow|workflow signal r --type t|workflow cancel r|workflow list|
          workflow runs|workflow show w|workflow enable w|workflow disable w|workflow graph w|
-         workflow invalidate e|workflow schedule w|plan status w p|plan reset w p|
+         workflow invalidate e|workflow schedule w|workflow trigger w|plan status w p|plan reset w p|
          action register a|action invoke a|action invoke a --async|action status r|action runs a|
          action list|action delete a|action enable a|action disable a|action dlq list a|
          action dlq show a i|action dlq requeue a|action dlq purge a|worker exec a -- cat|

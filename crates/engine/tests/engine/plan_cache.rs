@@ -13,7 +13,7 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, CreateDefinition, Effect, Engine, Entry, FireTimer,
-    NodeId, Offer, Stamp, StartRun, VersionChoice,
+    NodeId, Offer, RejectionCode, Stamp, StartRun, VersionChoice,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -188,7 +188,7 @@ fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on() {
     let fired = world.try_apply(fire, 0).replies.remove(0);
     assert_eq!(
         fired.expect_err("the result is not there").code(),
-        "internal"
+        RejectionCode::Internal
     );
     assert!(read::<Quarantine>(&world.store, &(QuarantinedKind::Plan, timer.subject)).is_some());
     assert_eq!(world.sweep(), None);

@@ -72,6 +72,10 @@ codes! {
         "Something beside the request failed.";
     HelloMissing "hello_missing" DeadlineExceeded
         "The worker opened a stream and did not say who it is.";
+    PollReplaced "poll_replaced" Unavailable
+        "The worker's stream ended, because the worker has opened a newer one.";
+    PollLost "poll_lost" Unavailable
+        "The worker's stream ended, because the worker or the node fell behind; tasks are handed out again.";
     BodyLate "body_late" DeadlineExceeded
         "The body of a request over HTTP did not come in time.";
     TokenMissing "token_missing" Unauthenticated

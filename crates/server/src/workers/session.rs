@@ -43,17 +43,17 @@ impl From<PollClosed> for Refusal {
         let (reason, message, hint) = match closed {
             PollClosed::NotLeading => return Self::not_leader(),
             PollClosed::Replaced => (
-                "poll_replaced",
+                ServerCode::PollReplaced,
                 "expected the worker to have one poll, but it has opened a newer one",
                 "give each process its own --worker-id",
             ),
             PollClosed::Lost => (
-                "poll_lost",
+                ServerCode::PollLost,
                 "expected to deliver every task, but the worker or this node fell behind",
                 "connect again and name the tasks at hand: the others are handed out again",
             ),
         };
-        Self::new(Code::Unavailable, reason, message).with_hint(hint)
+        Self::new(reason, message).with_hint(hint)
     }
 }
 

@@ -1,6 +1,7 @@
 //! How many tasks or records are in hand, and what becomes of the last ones, to tell whoever stops a busy
 //! worker.
 
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::period;
 use std::collections::BTreeMap;
@@ -126,7 +127,7 @@ impl Tally {
         );
         let hint =
             "they were handed back for other workers; give more time with --drain-timeout-ms";
-        Err(Failure::retryable("drain_timeout", message).with_hint(hint))
+        Err(Failure::new(Code::DrainTimeout, message).with_hint(hint))
     }
 
     /// How many run now.
