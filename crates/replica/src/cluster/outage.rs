@@ -29,7 +29,8 @@ pub(crate) async fn tell_outages(core: Arc<Core>) {
 }
 
 fn is_led(core: &Core) -> bool {
-    let leadership = core.leadership.borrow();
+    // Not held while the metrics are borrowed: see `status::own`.
+    let leadership = core.leadership.borrow().clone();
     match leadership.leader {
         Some(_) if leadership.is_self => core.is_leading(),
         Some(_) => true,

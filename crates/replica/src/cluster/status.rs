@@ -199,18 +199,22 @@ fn node_status(
 
 /// How this node stands.
 pub(crate) fn own(core: &Core) -> StatusResponse {
-    let metrics = core.raft.metrics();
-    let metrics = metrics.borrow_watched();
     let progress = *core.outlets.progress.borrow();
+    let is_leading = core.is_leading();
+    let snapshot_index = core.snapshot_index().unwrap_or(0);
+    let metrics = core.raft.metrics();
+    // Borrowed last and once. When consensus waits to write its metrics, whoever holds them and borrows
+    // them again waits for it, and it waits for them: the node would stand still for good.
+    let metrics = metrics.borrow_watched();
     StatusResponse {
         node_id: core.local.node_id,
         client_address: core.local.client_address.clone(),
         role: role_of(metrics.state).name().to_owned(),
         term: metrics.current_term,
-        is_leading: core.is_leading(),
+        is_leading,
         last_log_index: metrics.last_log_index.unwrap_or(0),
         applied_index: progress.index().unwrap_or(0),
-        snapshot_index: core.snapshot_index().unwrap_or(0),
+        snapshot_index,
         digest: convert::digest_out(progress.digest),
         is_diverged: core.is_diverged(),
         version: core.local.version.clone(),

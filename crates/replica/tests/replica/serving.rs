@@ -48,6 +48,31 @@ async fn a_single_node_founds_its_cluster_and_serves() {
     assert!(status.cluster_id.is_some_and(|id| id.len() == 32));
 }
 
+/// A node that was asked how it stands held its metrics while it borrowed them again; when consensus
+/// wanted to write them in between, both waited for good, and the node with them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_node_that_is_asked_how_it_stands_never_stops_consensus() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let ask = || {
+        let node = cluster.node(1).clone();
+        tokio::spawn(async move {
+            for _ in 0..5_000 {
+                let _ = node.status().await;
+            }
+        })
+    };
+    let asking = [ask(), ask(), ask()];
+    for number in 0..300 {
+        let command = register(&format!("action-{number}"));
+        let submitted = tokio::time::timeout(LONG, submit(cluster.node(1), command)).await;
+        assert_eq!(submitted.expect("in time").unwrap(), Ok(REGISTERED));
+    }
+    for asked in asking {
+        let asked = tokio::time::timeout(LONG, asked).await;
+        asked.expect("in time").expect("a status is told");
+    }
+}
+
 #[tokio::test]
 async fn every_node_takes_commands_and_all_replicas_end_up_the_same() {
     let cluster = Cluster::started(3, Tuning::default()).await;
