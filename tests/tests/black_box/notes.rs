@@ -3,6 +3,8 @@
 use crate::files::{example, fixture};
 use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
 use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 #[track_caller]
 fn expect_told(answer: &Answer, text: &str) {
@@ -65,6 +67,32 @@ fn a_worker_without_its_program_ends_before_it_registers_anything() {
     exec(&["--action", "ship=cat", "--action", "charge=no-such-program"]);
     let actions = flo.json(&["action", "list"]);
     assert_eq!(actions["items"], json!([]), "{actions}");
+
+    let _ = flo.text(&["stream", "create", "orders"]);
+    flo.refused(&["worker", "exec", "--stream", "orders", "--", "./no-such"])
+        .expect(2, "program_missing")
+        .says("consume stream \"orders\"");
+    let workers = flo.json(&["worker", "list"]);
+    assert_eq!(workers["items"], json!([]), "{workers}");
+}
+
+#[test]
+fn a_stream_worker_whose_program_vanishes_ends_before_its_records_are_dead() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let _ = flo.text(&["stream", "create", "orders"]);
+    let program = node.scratch().path("bill");
+    std::fs::write(&program, "#!/bin/sh\n").expect("room for a line");
+    let executable = Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("a file of this test");
+    let path = program.to_string_lossy();
+    let arguments = ["--worker-id", "w1", "--stream", "orders", "--", &path];
+    let mut worker = CommandWorker::start_with(&flo, node.scratch(), &arguments, &[]);
+    std::fs::remove_file(&program).expect("a file of this test");
+    let _ = flo.text(&["stream", "append", "orders", "1"]);
+    assert_eq!(worker.wait().code(), Some(2), "{}", worker.output());
+    let said = worker.output();
+    assert!(said.contains("consume stream \"orders\""), "{said}");
 }
 
 #[test]

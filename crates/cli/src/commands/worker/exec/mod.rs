@@ -194,7 +194,7 @@ impl Exec {
         session: &Session,
     ) -> Result<(), Failure> {
         for (action, program) in programs {
-            program.check(action).await?;
+            program.check(&format!("run action {action:?}")).await?;
         }
         let client = session.client()?;
         for (action, _) in programs {

@@ -51,13 +51,13 @@ impl Program {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Looks for the program as it will be looked for when a task comes. Of a command for the shell only
-    /// a plain first word can be looked for.
+    /// Looks for the program as it will be looked for when it is to run. Of a command for the shell only
+    /// a plain first word can be looked for. The purpose is for people: `run action "charge"`.
     ///
     /// # Errors
     /// `program_missing` when it is not there or not executable.
-    pub(super) async fn check(&self, action: &str) -> Result<(), Failure> {
-        let refusal = |program: &str, absence: Absence| absence.refusal(action, program);
+    pub(super) async fn check(&self, purpose: &str) -> Result<(), Failure> {
+        let refusal = |program: &str, absence: Absence| absence.refusal(purpose, program);
         find(&self.path).map_err(|absence| refusal(&self.name(), absence))?;
         match &self.shell_word {
             Some(word) if word.contains('/') => {
@@ -78,7 +78,7 @@ enum Absence {
 }
 
 impl Absence {
-    fn refusal(self, action: &str, program: &str) -> Failure {
+    fn refusal(self, purpose: &str, program: &str) -> Failure {
         let (found, hint) = match self {
             Self::NotInPath => (
                 "there is none in the folders of PATH",
@@ -90,8 +90,7 @@ impl Absence {
                 "chmod +x makes a file executable",
             ),
         };
-        let message =
-            format!("expected a program {program:?} to run action {action:?}, but {found}");
+        let message = format!("expected a program {program:?} to {purpose}, but {found}");
         Failure::new(Code::ProgramMissing, message).with_hint(hint)
     }
 }
@@ -149,13 +148,15 @@ mod tests {
     use expect_test::expect;
     use std::fs;
 
+    const PURPOSE: &str = "run action \"charge\"";
+
     async fn check_words(program: &str) -> Result<(), Failure> {
         let program = Program::from_words(vec![program.into()]).expect("one word");
-        program.check("charge").await
+        program.check(PURPOSE).await
     }
 
     async fn check_shell(command: &str) -> Result<(), Failure> {
-        Program::from_shell(command).check("charge").await
+        Program::from_shell(command).check(PURPOSE).await
     }
 
     #[tokio::test]

@@ -8,8 +8,9 @@ use crate::session::Session;
 use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_client::{StreamContext, StreamWorker};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The arguments of a worker that runs tasks of actions, where one of a stream has nothing to say.
 const ACTIONS: [&str; 2] = ["name", "actions"];
@@ -95,7 +96,8 @@ impl Consumption {
         self.stream.is_some()
     }
 
-    /// Runs the program for each record until the worker is told to stop.
+    /// Runs the program for each record until the worker is told to stop, or the program is gone: each
+    /// attempt at a record would fail, until all of them lay in the dead-letter stream.
     pub(super) async fn run(
         self,
         program: Program,
@@ -103,19 +105,27 @@ impl Consumption {
         session: &Session,
     ) -> Result<(), Failure> {
         let mut shutdown = Shutdown::new()?;
+        let stream = self.stream.unwrap_or_default();
+        let purpose: Arc<str> = format!("consume stream {stream:?}").into();
+        program.check(&purpose).await?;
         let program = Arc::new(program);
+        let absence = Absence::default();
         let tally = Tally::new("record", employment.drain_timeout);
-        let counting = tally.clone();
+        let (counting, missed) = (tally.clone(), absence.clone());
         let handler = move |context: StreamContext| {
-            let program = program.clone();
+            let (program, purpose, missed) = (program.clone(), purpose.clone(), missed.clone());
             let running = counting.begin(context.stream_id().to_owned());
             async move {
                 let result = record::run(&program, &context).await;
+                if result.is_err()
+                    && let Err(failure) = program.check(&purpose).await
+                {
+                    missed.tell(failure);
+                }
                 running.end();
                 result
             }
         };
-        let stream = self.stream.unwrap_or_default();
         let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
         let mut builder = StreamWorker::builder(session.client()?, stream, handler)
             .group(self.group)
@@ -133,15 +143,47 @@ impl Consumption {
         }
         let worker = builder.build()?;
         let (stopping, output) = (tally.clone(), session.output);
+        let missed = absence.clone();
         let stop = async move {
-            shutdown.requested().await;
+            tokio::select! {
+                () = shutdown.requested() => {}
+                () = missed.told() => {}
+            }
             stopping.stop();
             output.note(&stopping.start_drain(stopping.running()));
         };
         worker.run(stop).await?;
+        absence.refuse()?;
         if let Some(conclusion) = tally.conclude()? {
             output.note(&conclusion);
         }
         Ok(())
+    }
+}
+
+/// That the program is there no more, once a record has shown it.
+#[derive(Clone, Debug, Default)]
+struct Absence {
+    // A std mutex and not tokio's because it is never held across an await.
+    failure: Arc<Mutex<Option<Failure>>>,
+    is_told: Arc<Notify>,
+}
+
+impl Absence {
+    fn tell(&self, failure: Failure) {
+        *self.failure() = Some(failure);
+        self.is_told.notify_one();
+    }
+
+    async fn told(&self) {
+        self.is_told.notified().await;
+    }
+
+    fn refuse(&self) -> Result<(), Failure> {
+        self.failure().take().map_or(Ok(()), Err)
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
