@@ -5,7 +5,7 @@ use super::{RecordError, StreamContext};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::worker::host;
+use crate::worker::{Hooks, host};
 use bytes::Bytes;
 use flotilla_api::v1;
 use futures::FutureExt;
@@ -26,14 +26,11 @@ const CONCURRENCY_MAX: u32 = 10_000;
 pub(super) type Handler =
     Arc<dyn Fn(StreamContext) -> BoxFuture<'static, Result<(), RecordError>> + Send + Sync>;
 
-/// Called once, when records may come.
-pub(super) type OnReady = Box<dyn FnOnce() + Send>;
-
 /// Runs a handler for each record of a consumer group.
 pub struct StreamWorker {
     client: Client,
     setup: Arc<Setup>,
-    on_ready: Option<OnReady>,
+    hooks: Hooks,
 }
 
 impl StreamWorker {
@@ -67,7 +64,7 @@ impl StreamWorker {
         StreamWorkerBuilder {
             client,
             setup,
-            on_ready: None,
+            hooks: Hooks::default(),
         }
     }
 
@@ -79,22 +76,22 @@ impl StreamWorker {
 
     /// Works until `shutdown` is ready, then drains: takes no more records, lets handlers that run
     /// end, gives back what still runs after the grace, leaves the group and deregisters. Also ends,
-    /// well, when somebody else drains the worker. Lost leaders are no end, and neither is a stream
-    /// that is not there yet.
+    /// well, when somebody else drains the worker: then its handlers have all the time that they need
+    /// (A21). Lost leaders are no end, and neither is a stream that is not there yet.
     ///
     /// # Errors
     /// What the cluster refuses for good: a bad name, or a worker that another process with the same
     /// id has replaced (`worker_replaced`). Handlers that run are dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
-        let service = Service::new(self.client, self.setup);
+        let service = Service::new(self.client, self.setup, self.hooks);
         let watch = async {
             shutdown.await;
             stop.cancel();
             pending::<Infallible>().await
         };
         tokio::select! {
-            ended = service.live(&stop, self.on_ready) => ended,
+            ended = service.live(&stop) => ended,
             never = watch => match never {},
         }
     }
@@ -104,7 +101,7 @@ impl StreamWorker {
 pub struct StreamWorkerBuilder {
     client: Client,
     setup: Setup,
-    on_ready: Option<OnReady>,
+    hooks: Hooks,
 }
 
 /// Makes a method for each setting of a plain type.
@@ -149,11 +146,17 @@ impl StreamWorkerBuilder {
 
     /// Called once, when the worker has joined its group, or waits for its stream to be created.
     #[must_use]
-    pub fn on_ready(self, on_ready: impl FnOnce() + Send + 'static) -> Self {
-        Self {
-            on_ready: Some(Box::new(on_ready)),
-            ..self
-        }
+    pub fn on_ready(mut self, on_ready: impl FnOnce() + Send + 'static) -> Self {
+        self.hooks.on_ready = Some(Box::new(on_ready));
+        self
+    }
+
+    /// Called once, when the worker begins to drain (A21): by its own shutdown, or because somebody
+    /// else drained it. It is told how many records the worker has in hand and waits for.
+    #[must_use]
+    pub fn on_drain(mut self, on_drain: impl FnOnce(usize) + Send + 'static) -> Self {
+        self.hooks.on_drain = Some(Box::new(on_drain));
+        self
     }
 
     /// The worker, ready to run.
@@ -172,7 +175,7 @@ impl StreamWorkerBuilder {
         Ok(StreamWorker {
             client: self.client,
             setup: Arc::new(self.setup),
-            on_ready: self.on_ready,
+            hooks: self.hooks,
         })
     }
 }

@@ -1,17 +1,18 @@
 //! A stream worker's life: register, join, take records again and again, drain, leave.
 
-use super::builder::{OnReady, Setup};
+use super::builder::Setup;
 use super::member::{Member, persist};
 use super::record::InHand;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::worker::announce_drain;
+use crate::worker::{Hooks, announce_drain};
 use flotilla_api::v1;
+use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// How often a worker looks whether its stream has been created.
@@ -26,6 +27,9 @@ pub(super) struct Service {
     slots: Arc<Semaphore>,
     /// Drops the handlers that run.
     abandon: CancellationToken,
+    /// Somebody else drains the worker.
+    drained: CancellationToken,
+    hooks: Hooks,
 }
 
 /// Why no more records can be taken for now.
@@ -40,7 +44,7 @@ enum Stopped {
 
 impl Service {
     /// A worker that has not begun yet.
-    pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
+    pub(super) fn new(client: Client, setup: Arc<Setup>, hooks: Hooks) -> Self {
         let slots = usize::try_from(setup.concurrency).unwrap_or(usize::MAX);
         let member = Member {
             client,
@@ -51,54 +55,72 @@ impl Service {
             member: Arc::new(member),
             slots: Arc::new(Semaphore::new(slots)),
             abandon: CancellationToken::new(),
+            drained: CancellationToken::new(),
+            hooks,
         }
     }
 
     /// Lives until the worker is stopped, drained or refused.
-    pub(super) async fn live(
-        self,
-        stop: &CancellationToken,
-        on_ready: Option<OnReady>,
-    ) -> Result<(), ClientError> {
+    pub(super) async fn live(mut self, stop: &CancellationToken) -> Result<(), ClientError> {
         let _abandoned_at_the_end = self.abandon.clone().drop_guard();
+        let mut hooks = take(&mut self.hooks);
         tokio::select! {
             biased;
-            () = stop.cancelled() => self.announce().await,
-            ended = self.work(on_ready) => ended?,
+            () = stop.cancelled() => {}
+            registered = persist(|| self.member.register()) => registered?,
         }
-        self.drain().await;
+        // A worker that drains is heard as well: its records are its own until they are processed.
+        tokio::select! {
+            ended = self.work(stop, &mut hooks) => ended?,
+            refused = self.keep_alive() => return Err(refused),
+        }
+        self.member.leave(FAREWELL).await;
         Ok(())
     }
 
-    /// Works until somebody else drains the worker.
-    async fn work(&self, on_ready: Option<OnReady>) -> Result<(), ClientError> {
-        persist(|| self.member.register()).await?;
+    /// Processes records until the worker is stopped or drained, and those in hand to their end.
+    async fn work(&self, stop: &CancellationToken, hooks: &mut Hooks) -> Result<(), ClientError> {
         tokio::select! {
-            drained = self.keep_alive() => drained,
-            refused = self.consume(on_ready) => Err(refused),
+            biased;
+            () = stop.cancelled() => {}
+            () = self.drained.cancelled() => {}
+            refused = self.consume(hooks) => return Err(refused),
         }
+        let records = self.load();
+        tracing::info!(worker = self.member.setup.worker_id, records, "draining");
+        hooks.draining(usize::try_from(records).unwrap_or(usize::MAX));
+        tokio::select! {
+            biased;
+            () = self.all_settled() => {}
+            () = self.grace(stop) => {
+                let records = self.load();
+                tracing::warn!(records, "records that are in hand are given back");
+                self.abandon.cancel();
+            }
+        }
+        Ok(())
     }
 
-    /// Tells the registry and the group that the worker lives, until it is drained.
-    async fn keep_alive(&self) -> Result<(), ClientError> {
+    /// Tells the registry and the group that the worker lives, and hears when somebody drains it.
+    async fn keep_alive(&self) -> ClientError {
         loop {
             sleep(self.member.setup.heartbeat_interval).await;
             match self.member.heartbeat(self.load()).await {
-                Ok(v1::WorkerStatus::Draining) => {
-                    tracing::info!(
-                        worker = self.member.setup.worker_id,
-                        "the worker is drained"
-                    );
-                    return Ok(());
+                Ok(v1::WorkerStatus::Draining) if !self.drained.is_cancelled() => {
+                    self.drained.cancel();
+                    // With nothing in hand it leaves now.
+                    continue;
                 }
                 Ok(_) => {}
                 Err(error) if error.code() == "worker_not_found" => {
-                    persist(|| self.member.register()).await?;
+                    if let Err(refused) = persist(|| self.member.register()).await {
+                        return refused;
+                    }
                 }
                 Err(error) if error.is_passing() => {
                     tracing::warn!(%error, "a heartbeat was not heard");
                 }
-                Err(error) => return Err(error),
+                Err(error) => return error,
             }
             // Who takes records sees for itself what is wrong with the group.
             if let Err(error) = self.member.join().await {
@@ -114,15 +136,13 @@ impl Service {
     }
 
     /// Joins and takes records until the cluster does not want the worker.
-    async fn consume(&self, mut on_ready: Option<OnReady>) -> ClientError {
+    async fn consume(&self, hooks: &mut Hooks) -> ClientError {
         let mut backoff = Backoff::default();
         loop {
             let joined = self.member.join().await.map_err(Stopped::from);
             // A stream that is created later is read from its start: nothing is missed.
-            if !matches!(joined, Err(Stopped::Again(_) | Stopped::Refused(_)))
-                && let Some(on_ready) = on_ready.take()
-            {
-                on_ready();
+            if !matches!(joined, Err(Stopped::Again(_) | Stopped::Refused(_))) {
+                hooks.ready();
             }
             let stopped = match joined {
                 Ok(joined) => self.take_all(&joined, &mut backoff).await,
@@ -194,31 +214,26 @@ impl Service {
         });
     }
 
-    /// Has the registry show that the worker drains, if it has something to wait for.
-    async fn announce(&self) {
-        if self.load() > 0 {
+    /// Waits until no handler runs.
+    async fn all_settled(&self) {
+        let all = self.slots.acquire_many(self.member.setup.concurrency);
+        drop(all.await.expect("the slots are never closed"));
+    }
+
+    /// Ends the grace after the worker was told to stop; a worker that somebody else drains has none.
+    async fn grace(&self, stop: &CancellationToken) {
+        stop.cancelled().await;
+        let over = sleep(self.member.setup.drain_grace);
+        if self.load() > 0 && !self.drained.is_cancelled() {
             let Member {
                 client,
                 setup,
                 incarnation,
             } = &*self.member;
+            // The registry is to show what it waits for.
             announce_drain(client.clone(), setup.worker_id.clone(), *incarnation).await;
         }
-    }
-
-    /// Lets handlers end, drops those that do not, and leaves.
-    async fn drain(&self) {
-        let setup = &self.member.setup;
-        tracing::info!(worker = setup.worker_id, records = self.load(), "stopping");
-        let all = self.slots.acquire_many(setup.concurrency);
-        if timeout(setup.drain_grace, all).await.is_err() {
-            tracing::warn!(
-                records = self.load(),
-                "records that are in hand are given back"
-            );
-            self.abandon.cancel();
-        }
-        self.member.leave(FAREWELL).await;
+        over.await;
     }
 }
 

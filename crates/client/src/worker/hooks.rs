@@ -4,25 +4,25 @@ use std::fmt;
 
 /// What the owner of a worker wants to be told, each at most once.
 #[derive(Default)]
-pub(super) struct Hooks {
-    /// The leader has accepted the worker.
-    pub(super) on_ready: Option<Box<dyn FnOnce() + Send>>,
-    /// The worker takes no more tasks; how many it has in hand.
-    pub(super) on_drain: Option<Box<dyn FnOnce(usize) + Send>>,
+pub(crate) struct Hooks {
+    /// Work may come.
+    pub(crate) on_ready: Option<Box<dyn FnOnce() + Send>>,
+    /// The worker takes no more work; how many tasks or records it has in hand.
+    pub(crate) on_drain: Option<Box<dyn FnOnce(usize) + Send>>,
 }
 
 impl Hooks {
-    /// Tells that tasks may come.
-    pub(super) fn ready(&mut self) {
+    /// Tells that work may come.
+    pub(crate) fn ready(&mut self) {
         if let Some(on_ready) = self.on_ready.take() {
             on_ready();
         }
     }
 
-    /// Tells that the worker drains, and how many tasks it waits for.
-    pub(super) fn draining(&mut self, tasks: usize) {
+    /// Tells that the worker drains, and how many tasks or records it waits for.
+    pub(crate) fn draining(&mut self, in_hand: usize) {
         if let Some(on_drain) = self.on_drain.take() {
-            on_drain(tasks);
+            on_drain(in_hand);
         }
     }
 }

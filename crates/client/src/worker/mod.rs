@@ -48,4 +48,5 @@ pub(crate) use builder::host;
 pub use builder::{Worker, WorkerBuilder};
 pub use context::ActionContext;
 pub use handler::{FailKind, HandlerError};
+pub(crate) use hooks::Hooks;
 pub use result::ActionResult;

@@ -382,6 +382,66 @@ async fn a_worker_that_is_drained_or_replaced_ends() {
     }
 }
 
+#[tokio::test]
+async fn a_busy_worker_that_somebody_drains_is_heard_until_its_handlers_have_ended() {
+    let mut node = FakeNode::start().await;
+    let open = Arc::new(Notify::new());
+    let gate = open.clone();
+    let handler = move |_: StreamContext| {
+        let gate = gate.clone();
+        async move {
+            gate.notified().await;
+            Ok(())
+        }
+    };
+    let (drains, drain) = oneshot::channel();
+    let builder = builder(&node, handler)
+        .heartbeat_interval(Duration::from_millis(10))
+        .drain_grace(Duration::ZERO)
+        .on_drain(move |in_hand| drop(drains.send(in_hand)));
+    let running = run(builder);
+    let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    let joined = v1::JoinGroupResponse {
+        ack_timeout_ms: LONG_MS,
+        ..v1::JoinGroupResponse::default()
+    };
+    let (mut heartbeats, mut is_settled) = (0, false);
+    loop {
+        let call = node.call().await;
+        match call.rpc() {
+            "join_group" => call.answer(joined),
+            "take_records" => call.answer(delivery("7-0")),
+            "heartbeat" if call.decode::<v1::HeartbeatRequest>().current_load == 0 => {
+                call.answer(v1::HeartbeatResponse::default());
+            }
+            "heartbeat" => {
+                call.answer(v1::HeartbeatResponse {
+                    status: v1::WorkerStatus::Draining.into(),
+                });
+                heartbeats += 1;
+                if heartbeats == 3 {
+                    open.notify_one();
+                }
+            }
+            "ack_records" => {
+                call.answer(v1::AckRecordsResponse { settled_count: 1 });
+                is_settled = true;
+            }
+            "leave_group" => {
+                call.answer(v1::LeaveGroupResponse { left: true });
+                break;
+            }
+            other => panic!("expected no call of {other}"),
+        }
+    }
+    assert!(is_settled, "its record was acknowledged before it left");
+    assert_eq!(drain.await, Ok(1));
+    let (_, call) = node.unary::<v1::DeregisterRequest>("deregister").await;
+    call.answer(v1::DeregisterResponse::default());
+    running.ended.await.expect("no panic").expect("a good end");
+}
+
 /// The registry is to show that the worker drains.
 async fn expect_drain(node: &mut FakeNode) {
     let (drain, call) = node.unary::<v1::DrainRequest>("drain").await;

@@ -126,6 +126,7 @@ impl Consumption {
                 result
             }
         };
+        let (draining, output) = (tally.clone(), session.output);
         let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
         let mut builder = StreamWorker::builder(session.client()?, stream, handler)
             .group(self.group)
@@ -134,7 +135,8 @@ impl Consumption {
             .block(Duration::from_millis(self.block_ms))
             .drain_grace(employment.drain_timeout)
             .message_timeout(Duration::from_millis(self.message_timeout_ms))
-            .on_ready(say_ready);
+            .on_ready(say_ready)
+            .on_drain(move |in_hand| output.note(&draining.start_drain(in_hand)));
         if let Some(worker_id) = employment.worker_id {
             builder = builder.worker_id(worker_id);
         }
@@ -142,15 +144,13 @@ impl Consumption {
             builder = builder.consumer(consumer);
         }
         let worker = builder.build()?;
-        let (stopping, output) = (tally.clone(), session.output);
-        let missed = absence.clone();
+        let (stopping, missed) = (tally.clone(), absence.clone());
         let stop = async move {
             tokio::select! {
                 () = shutdown.requested() => {}
                 () = missed.told() => {}
             }
             stopping.stop();
-            output.note(&stopping.start_drain(stopping.running()));
         };
         worker.run(stop).await?;
         absence.refuse()?;

@@ -130,11 +130,6 @@ impl Tally {
         Err(Failure::new(Code::DrainTimeout, message).with_hint(hint))
     }
 
-    /// How many run now.
-    pub(super) fn running(&self) -> usize {
-        self.counts().running.len()
-    }
-
     fn counted(&self, count: usize) -> String {
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {}{plural}", self.noun)
