@@ -73,8 +73,8 @@ impl Member {
         Ok(client.take_records(request).await?.deliveries)
     }
 
-    /// Acknowledges a record, however long that takes.
-    pub(super) async fn ack(&self, take_id: u64, id: &str) -> Result<(), ClientError> {
+    /// Acknowledges a record, however long that takes, and says whether it was in hand.
+    pub(super) async fn ack(&self, take_id: u64, id: &str) -> Result<bool, ClientError> {
         let request = v1::AckRecordsRequest {
             stream: self.setup.stream.clone(),
             group: self.setup.group.clone(),
@@ -83,16 +83,16 @@ impl Member {
             ids: vec![id.to_owned()],
             ..v1::AckRecordsRequest::default()
         };
-        persist(|| self.client.ack_records(request.clone())).await?;
-        Ok(())
+        let acked = persist(|| self.client.ack_records(request.clone())).await?;
+        Ok(acked.settled_count > 0)
     }
 
-    /// Gives a record back, however long that takes.
+    /// Gives a record back, however long that takes, and says whether it was in hand.
     pub(super) async fn nack(
         &self,
         take_id: u64,
         (id, delay): (&str, Duration),
-    ) -> Result<(), ClientError> {
+    ) -> Result<bool, ClientError> {
         let request = v1::NackRecordsRequest {
             stream: self.setup.stream.clone(),
             group: self.setup.group.clone(),
@@ -102,8 +102,8 @@ impl Member {
             delay_ms: millis(delay),
             ..v1::NackRecordsRequest::default()
         };
-        persist(|| self.client.nack_records(request.clone())).await?;
-        Ok(())
+        let given_back = persist(|| self.client.nack_records(request.clone())).await?;
+        Ok(given_back.settled_count > 0)
     }
 
     /// Extends the time in which a record must be acknowledged.

@@ -2,10 +2,14 @@
 
 use super::member::Member;
 use super::{RecordError, StreamContext};
+use crate::error::ClientError;
 use flotilla_api::v1;
 use futures::FutureExt;
 use std::any::Any;
+use std::convert::Infallible;
+use std::future::pending;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -25,8 +29,6 @@ enum Verdict {
     Ack,
     /// It is delivered again.
     Nack(RecordError),
-    /// It was given to another: nobody wants to hear of it.
-    Lost,
 }
 
 impl InHand {
@@ -47,14 +49,34 @@ impl InHand {
 
     /// Runs the handler and settles the record.
     pub(super) async fn process(self) {
+        let mut kept = pin!(self.keep());
         let verdict = tokio::select! {
             biased;
             verdict = self.handle() => verdict,
             () = sleep(self.member.setup.message_timeout) => self.timed_out(),
-            () = self.keep() => Verdict::Lost,
+            () = &mut kept => return self.warn_of_loss(),
         };
+        // Until the answer is there the record must not go to another.
+        let settled = tokio::select! {
+            biased;
+            settled = self.settle(verdict) => settled,
+            never = async { kept.await; pending::<Infallible>().await } => match never {},
+        };
+        match settled {
+            Ok(true) => {}
+            // Or an answer was lost, and this was the second time that it was settled.
+            Ok(false) => self.warn_of_loss(),
+            Err(error) => {
+                let record = self.record.id.as_str();
+                tracing::warn!(record, %error, "a record was not settled: it may come again");
+            }
+        }
+    }
+
+    /// Has the verdict stand, and says whether the record was still in hand.
+    async fn settle(&self, verdict: Verdict) -> Result<bool, ClientError> {
         let id = self.record.id.as_str();
-        let settled = match verdict {
+        match verdict {
             Verdict::Ack => self.member.ack(self.take_id, id).await,
             Verdict::Nack(RecordError { message, delay }) => {
                 tracing::warn!(
@@ -65,17 +87,14 @@ impl InHand {
                 );
                 self.member.nack(self.take_id, (id, delay)).await
             }
-            Verdict::Lost => {
-                tracing::warn!(
-                    record = id,
-                    "a record was given to another before it was processed"
-                );
-                Ok(())
-            }
-        };
-        if let Err(error) = settled {
-            tracing::warn!(record = id, %error, "a record was not settled: it may come again");
         }
+    }
+
+    fn warn_of_loss(&self) {
+        tracing::warn!(
+            record = self.record.id,
+            "a record was in hand no more before it was settled: others may process it too"
+        );
     }
 
     async fn handle(&self) -> Verdict {

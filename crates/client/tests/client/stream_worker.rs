@@ -289,6 +289,24 @@ async fn a_record_is_touched_while_its_handler_runs_and_dropped_when_it_is_gone(
 }
 
 #[tokio::test]
+async fn a_record_is_touched_until_its_acknowledgement_is_answered() {
+    let mut node = FakeNode::start().await;
+    let _running = run(builder(&node, fine));
+    employ(&mut node, 30).await;
+    give(&mut node, "7-0").await;
+    let (_, ack) = node.unary::<v1::AckRecordsRequest>("ack_records").await;
+    for _ in 0..2 {
+        let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
+        call.answer(v1::TouchRecordsResponse::default());
+    }
+    // That it is gone may be the work of the acknowledgement itself.
+    let (_, call) = node.unary::<v1::TouchRecordsRequest>("touch_records").await;
+    call.refuse(refusal(Code::FailedPrecondition, "delivery_gone"));
+    ack.answer(v1::AckRecordsResponse { settled_count: 1 });
+    give(&mut node, "8-0").await;
+}
+
+#[tokio::test]
 async fn a_consumer_that_was_removed_joins_again() {
     let mut node = FakeNode::start().await;
     let _running = run(builder(&node, fine));
