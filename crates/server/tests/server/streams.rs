@@ -125,6 +125,37 @@ async fn an_append_that_is_sent_again_is_appended_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wait_at_the_tail_whose_node_stops_says_where_to_go_on() {
+    const TRIES: usize = 10;
+    let mut node = Node::start().await;
+    let old = append(&node, "orders", &["old"]).await;
+    for _ in 0..TRIES {
+        let waiting = v1::ReadRecordsRequest {
+            start: "$".to_owned(),
+            block_ms: LONG_MS,
+            ..reading("orders")
+        };
+        let mut client = node.streams();
+        let waiting = tokio::spawn(async move { client.read_records(waiting).await });
+        // Nothing tells when the call waits: a node that stops before that refuses it.
+        let _ = info(&node, "orders").await;
+        node = node.restart().await;
+        if let Ok(page) = waiting.await.unwrap() {
+            let page = page.into_inner();
+            assert!(page.records.is_empty());
+            let new = append(&node, "orders", &["new"]).await;
+            let on = v1::ReadRecordsRequest {
+                start: page.next_start,
+                ..reading("orders")
+            };
+            assert_eq!(ids(&read(&node, on).await), new, "after {old:?}");
+            return;
+        }
+    }
+    panic!("expected a page, but the call was refused {TRIES} times");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_read_at_the_tail_waits_on_any_node_for_what_comes() {
     let nodes = Node::start_cluster().await;
     append(&nodes[0], "orders", &["old"]).await;

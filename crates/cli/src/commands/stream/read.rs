@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::views::RecordView;
 use clap::Args;
 use flotilla_client::v1::ReadRecordsRequest;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,18 +46,27 @@ pub(crate) struct Read {
 
 impl Read {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let client = session.client()?;
-        let client = client.with_timeout(client.timeout() + Duration::from_millis(self.block_ms));
-        let request = ReadRecordsRequest {
+        let ends_at = Instant::now() + Duration::from_millis(self.block_ms);
+        let mut request = ReadRecordsRequest {
             stream: self.name.clone(),
             start: self.start,
             end: self.end,
             partition: self.partition,
             limit: self.limit,
-            block_ms: self.block_ms,
             ..ReadRecordsRequest::default()
         };
-        let response = client.read_records(request).await?;
+        let client = session.client()?;
+        let response = loop {
+            let wait = ends_at.saturating_duration_since(Instant::now());
+            request.block_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            let client = client.with_timeout(client.timeout() + wait);
+            let response = client.read_records(request.clone()).await?;
+            if !response.records.is_empty() || Instant::now() >= ends_at {
+                break response;
+            }
+            // A node that stops ends a wait early.
+            request.start = response.next_start;
+        };
         let records = response.records.into_iter();
         let page = Page {
             items: records

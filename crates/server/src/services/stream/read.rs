@@ -25,6 +25,7 @@ pub(super) async fn read(
     request::within("block_ms", asked.block_ms, 0..=WAIT_MS_MAX)?;
     let namespace = request::namespace(&asked.namespace)?;
     let mut range = range(&asked)?;
+    let is_at_tail = range.from == StreamPosition::Tail;
     let stream = request::name(StreamName::new(asked.stream))?;
     let until = patience.until(asked.block_ms);
     // The bell is listened to before the state is read, so that nothing falls between the two.
@@ -35,23 +36,27 @@ pub(super) async fn read(
         let found = look(context, (&namespace, &stream), (range, patience.deadline)).await?;
         let (page, has_more) = found.ok_or_else(|| Rejection::StreamNotFound(stream.clone()))?;
         if !page.records.is_empty() || until <= Instant::now() {
-            return Ok(v1::ReadRecordsResponse {
-                records: page
-                    .records
-                    .into_iter()
-                    .map(convert::stream::record)
-                    .collect(),
-                next_start: page.next.to_string(),
-                has_more,
-            });
+            return Ok(message(page, has_more));
         }
         // What the tail was at the beginning it stays for this call.
         range.from = StreamPosition::Id(page.next);
         tokio::select! {
             () = bell.rung() => {}
             () = sleep_until(until) => {}
+            // Where the tail was only this call knows: asked again, another node begins at its own, and
+            // what came in between would be lost.
+            () = context.shutdown.cancelled(), if is_at_tail => return Ok(message(page, has_more)),
             () = context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
         }
+    }
+}
+
+fn message(page: RecordPage, has_more: bool) -> v1::ReadRecordsResponse {
+    let records = page.records.into_iter();
+    v1::ReadRecordsResponse {
+        records: records.map(convert::stream::record).collect(),
+        next_start: page.next.to_string(),
+        has_more,
     }
 }
 
