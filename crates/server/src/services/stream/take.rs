@@ -106,10 +106,17 @@ impl Taker<'_> {
         let turn = turns.of(&key);
         loop {
             if self.has_records()? {
-                let _turn = turn.lock().await;
+                // A call that does not wait for records still waits for its turn, as for any entry.
+                let turn = tokio::select! {
+                    biased;
+                    turn = turn.lock() => turn,
+                    () = sleep_until(self.deadline) => return Ok(Vec::new()),
+                    () = self.context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+                };
                 // Whoever had the turn before may have taken them.
                 if self.has_records()? {
                     let given = self.take().await?;
+                    drop(turn);
                     if !given.is_empty() {
                         return Ok(given);
                     }
