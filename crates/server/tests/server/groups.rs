@@ -343,3 +343,19 @@ async fn records_are_counted_for_the_worker_that_the_consumer_names() {
     let nothing = take(&node, taking("front", 8, 1)).await.unwrap();
     assert_eq!(nothing, []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joining_a_stream_that_is_missing_is_no_entry_of_the_log() {
+    let node = Node::start().await;
+    let last_log_index = async || {
+        let status = node.cluster().get_status(v1::GetStatusRequest {}).await;
+        status.unwrap().into_inner().nodes[0].last_log_index
+    };
+    let before = last_log_index().await;
+    let asked = joining("c1", v1::GroupSettings::default());
+    assert_eq!(
+        refused(node.streams().join_group(asked).await),
+        (Code::NotFound, "stream_not_found".to_owned())
+    );
+    assert_eq!(last_log_index().await, before);
+}

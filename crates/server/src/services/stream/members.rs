@@ -8,7 +8,7 @@ use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{ConsumerName, WorkerId};
+use flotilla_engine::ids::{ConsumerName, Namespace, StreamName, WorkerId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{Body, Command, JoinGroup, LeaveGroup, Rejection, Reply, view};
 use tokio::time::Instant;
@@ -21,6 +21,7 @@ pub(super) async fn join(
 ) -> Result<v1::JoinGroupResponse, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
     let group = name::group(asked.stream, asked.group)?;
+    require_stream(context, (&namespace, &group.stream), deadline).await?;
     let worker = match asked.worker_id.as_str() {
         "" => WorkerId::new(asked.consumer.as_str()).ok(),
         worker => Some(request::name(WorkerId::new(worker))?),
@@ -48,6 +49,23 @@ pub(super) async fn join(
         mode: convert::group::mode(found.record.settings.mode).into(),
         ack_timeout_ms,
     })
+}
+
+/// Refuses a stream that is missing without an entry of the log: workers that wait for it ask again and
+/// again.
+async fn require_stream(
+    context: &Context,
+    (namespace, stream): (&Namespace, &StreamName),
+    deadline: Instant,
+) -> Result<(), Refusal> {
+    for freshness in [Freshness::Stale, Freshness::Linearizable] {
+        let look_up = |reader: &dyn Reader| view::stream(reader, namespace, stream);
+        let found = context.gateway.read(freshness, deadline, look_up).await?;
+        if found.is_some() {
+            return Ok(());
+        }
+    }
+    Err(Rejection::StreamNotFound(stream.clone()).into())
 }
 
 /// Serves `LeaveGroup`.
