@@ -54,7 +54,8 @@ impl TriggerFiring {
     /// The command that fires them, with the judge's verdicts; `None` while the only batch may grow.
     ///
     /// A batch that the schema refuses is taken apart: records that it refuses alone are refused, the
-    /// others between them are batches of their own.
+    /// others between them are batches of their own. A batch that may grow is not judged: what it lacks
+    /// may be what the schema asks for.
     #[must_use]
     pub fn command(&self, judge: &impl InputJudge) -> Option<FireTrigger> {
         let candidates: Vec<Candidate<'_>> = self
@@ -68,8 +69,11 @@ impl TriggerFiring {
                 payload,
             })
             .collect();
+        let mut whole = self.cut(&candidates);
+        let is_only = whole.len() == 1;
+        whole.pop_if(|last| self.may_grow(last, is_only));
         let mut batches = Vec::new();
-        for batch in self.cut(&candidates) {
+        for batch in whole {
             self.judge(batch, judge, &mut batches);
             if batches.len() >= TRIGGER_RUNS_MAX {
                 break;
@@ -142,19 +146,33 @@ impl TriggerFiring {
         }
     }
 
-    /// Leaves out the last batch if it may still grow: the engine would refuse it.
+    /// Whether the last batch that was cut may have more records, if one waits.
+    fn may_grow(&self, last: &[Candidate<'_>], is_only: bool) -> bool {
+        let is_whole = last.len() as u64 >= u64::from(self.trigger.batch_size);
+        // As large as what is read at once.
+        let is_closed = self.has_more && is_only;
+        !(is_whole || is_closed || self.has_waited(last.first().map(|first| first.record)))
+    }
+
+    /// Leaves out the last batch if it may still grow: the rest of one that was taken apart, which the
+    /// engine would refuse.
     fn leave_growing(&self, batches: &mut Vec<TriggerBatch>) {
         let named: usize = batches.iter().map(|batch| batch.records.len()).sum();
         let is_closed = named < self.records.len() || (self.has_more && batches.len() == 1);
         let may_grow = |last: &mut TriggerBatch| {
             let is_whole = last.records.len() as u64 >= u64::from(self.trigger.batch_size);
-            let flush_ms = last.records.first().map_or(0, |first| {
-                first.id.ms.saturating_add(self.trigger.batch_timeout_ms)
-            });
-            let is_due = flush_ms <= self.now_ms && !self.has_more;
-            !(is_whole || is_due || is_closed || last.refusal.is_some())
+            let has_waited = self.has_waited(last.records.first().copied());
+            !(is_whole || has_waited || is_closed || last.refusal.is_some())
         };
         batches.pop_if(may_grow);
+    }
+
+    /// Whether a batch with this first record has waited for its time, and nothing follows it.
+    fn has_waited(&self, first: Option<BatchedRecord>) -> bool {
+        let flush_ms = first.map_or(0, |first| {
+            first.id.ms.saturating_add(self.trigger.batch_timeout_ms)
+        });
+        flush_ms <= self.now_ms && !self.has_more
     }
 
     fn input(&self, batch: &[Candidate<'_>]) -> Json {
@@ -195,6 +213,20 @@ mod tests {
         }
     }
 
+    /// Refuses inputs of fewer than three records.
+    struct AsksForThree;
+
+    impl InputJudge for AsksForThree {
+        fn is_json(&self, _: &[u8]) -> bool {
+            false
+        }
+
+        fn refusal(&self, input: &Json) -> Option<String> {
+            let is_short = input.as_str().matches(',').count() < 2;
+            is_short.then(|| "no".to_owned())
+        }
+    }
+
     fn firing(batch_size: u32, payloads: &[&str]) -> TriggerFiring {
         let id = |seq| RecordId { ms: 100, seq };
         let payloads = payloads.iter().map(|text| Bytes::from(*text));
@@ -221,7 +253,11 @@ mod tests {
 
     /// The sizes of the batches, with a mark at those that are refused.
     fn sizes(firing: &TriggerFiring, refused: &'static str) -> Vec<String> {
-        let command = firing.command(&Refuses(refused));
+        sizes_by(firing, &Refuses(refused))
+    }
+
+    fn sizes_by(firing: &TriggerFiring, judge: &impl InputJudge) -> Vec<String> {
+        let command = firing.command(judge);
         let batches = command.map_or_else(Vec::new, |command| command.batches);
         let size = |batch: &TriggerBatch| {
             let mark = if batch.refusal.is_some() { "!" } else { "" };
@@ -269,5 +305,13 @@ mod tests {
         firing.now_ms = 150;
         assert_eq!(sizes(&firing, "bad"), ["1", "1!", "2"]);
         assert_eq!(sizes(&firing, "c\",\"d"), ["4!"], "refused only together");
+    }
+
+    #[test]
+    fn a_batch_that_may_grow_is_not_refused_for_what_it_lacks() {
+        let mut firing = firing(5, &["x"; 7]);
+        assert_eq!(sizes_by(&firing, &AsksForThree), ["5"]);
+        firing.now_ms = 150;
+        assert_eq!(sizes_by(&firing, &AsksForThree), ["5", "1!", "1!"]);
     }
 }
