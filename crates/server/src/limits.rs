@@ -99,8 +99,11 @@ pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 pub(crate) const TIMERS_BATCH_MAX: usize = 256;
 /// Due schedules that are fired together.
 pub(crate) const SCHEDULES_BATCH_MAX: usize = 256;
-/// How long a schedule is left alone that this node's calendar does not know.
-pub(crate) const SCHEDULE_UNKNOWN_DELAY: Duration = Duration::from_secs(60);
+/// How long a schedule is left alone that this node's calendar does not know, or a trigger that this node
+/// cannot fire.
+pub(crate) const ASIDE_DELAY: Duration = Duration::from_secs(60);
+/// How often in a row a trigger is refused, for reasons that time does not mend, before it is set aside.
+pub(crate) const TRIGGER_REFUSALS_MAX: u32 = 5;
 /// Triggers that are fired at once. With [`TRIGGER_FIRINGS_MAX`] it bounds the memory for their records.
 pub(crate) const TRIGGERS_UNDER_WAY_MAX: usize = 8;
 /// Partitions of a stream that a trigger fires at once, each with what one firing may take.

@@ -5,6 +5,7 @@
 //! by polling; what they act on is read from the tables, so a new leader finds all of it.
 
 mod alarm;
+mod aside;
 mod backoff;
 mod checks;
 mod dispatch;

@@ -5,21 +5,21 @@
 //! twice.
 
 use super::Driver;
+use super::aside::Aside;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
-use crate::limits::{SCHEDULE_UNKNOWN_DELAY, SCHEDULES_BATCH_MAX};
+use crate::limits::SCHEDULES_BATCH_MAX;
 use flotilla_engine::Command;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::tables::DefinitionNumber;
 use flotilla_engine::view::{DueCursor, DueSchedule};
-use std::collections::BTreeMap;
 use tokio::time::{Instant, sleep_until};
 
 /// Fires what is due, then sleeps until the next firing or until a schedule changes.
 pub(super) async fn drive(driver: &Driver) {
     let mut backoff = Backoff::default();
     let mut cursor = DueCursor::default();
-    let mut unknown = Unknown::default();
+    let mut unknown = Aside::default();
     loop {
         let looked = look(driver, &mut cursor, &mut unknown).await;
         backoff.after(looked).await;
@@ -30,14 +30,14 @@ pub(super) async fn drive(driver: &Driver) {
 async fn look(
     driver: &Driver,
     cursor: &mut DueCursor,
-    unknown: &mut Unknown,
+    unknown: &mut Aside<ScheduleKey>,
 ) -> Result<(), Refusal> {
     if let Some(due_ms) = driver.signals.schedules.look() {
         cursor.lower(due_ms);
     }
     let now_ms = driver.now_ms();
     unknown.forget_until(Instant::now());
-    let count_max = SCHEDULES_BATCH_MAX + unknown.schedules.len();
+    let count_max = SCHEDULES_BATCH_MAX + unknown.len();
     let due = driver
         .read(|reader| cursor.due_schedules(reader, now_ms, count_max))
         .await;
@@ -54,8 +54,8 @@ async fn look(
 }
 
 /// What the schedule waits for, unless this node does not know it.
-fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Unknown) -> Option<Command> {
-    if unknown.schedules.contains_key(&key(due)) {
+fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Aside<ScheduleKey>) -> Option<Command> {
+    if unknown.contains(&key(due)) {
         return None;
     }
     match flotilla_dsl::schedule::command(due, now_ms) {
@@ -63,9 +63,7 @@ fn command(due: &DueSchedule, now_ms: u64, unknown: &mut Unknown) -> Option<Comm
         Err(error) => {
             let (namespace, workflow) = (&due.namespace, &due.workflow);
             tracing::warn!(%error, %namespace, %workflow, "a schedule cannot be understood");
-            unknown
-                .schedules
-                .insert(key(due), Instant::now() + SCHEDULE_UNKNOWN_DELAY);
+            unknown.add(key(due));
             None
         }
     }
@@ -83,34 +81,18 @@ async fn rest(driver: &Driver, (now_ms, due_ms): (u64, Option<u64>), next_try: O
     }
 }
 
-/// A revision of a workflow.
+/// A revision of a workflow. One that is due but cannot be understood here is set aside, as when this
+/// node's time zones are older than those of the node which accepted it.
 type ScheduleKey = (Namespace, WorkflowName, DefinitionNumber);
 
 fn key(due: &DueSchedule) -> ScheduleKey {
     (due.namespace.clone(), due.workflow.clone(), due.definition)
 }
 
-/// Schedules that are due but cannot be understood here, as when this node's time zones are older
-/// than those of the node which accepted them. They stay due, for a leader that knows better.
-#[derive(Default)]
-struct Unknown {
-    /// When each is looked at again.
-    schedules: BTreeMap<ScheduleKey, Instant>,
-}
-
-impl Unknown {
-    fn forget_until(&mut self, now: Instant) {
-        self.schedules.retain(|_, again| *again > now);
-    }
-
-    fn next_try(&self) -> Option<Instant> {
-        self.schedules.values().min().copied()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::ASIDE_DELAY;
     use flotilla_engine::Body;
     use flotilla_engine::definition::{Schedule, Timing};
     use flotilla_engine::tables::NextFiring;
@@ -137,19 +119,19 @@ mod tests {
 
     #[test]
     fn a_due_schedule_is_fired_where_it_belongs() {
-        let command = command(&due("UTC"), 60_001, &mut Unknown::default()).unwrap();
+        let command = command(&due("UTC"), 60_001, &mut Aside::default()).unwrap();
         assert_eq!(command.namespace, Namespace::default_namespace());
         assert!(matches!(command.body, Body::FireSchedule(_)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_schedule_that_is_not_understood_is_left_alone_for_a_minute() {
-        let mut unknown = Unknown::default();
+        let mut unknown = Aside::default();
         assert!(command(&due("Moon/Tycho"), 60_001, &mut unknown).is_none());
-        assert!(unknown.schedules.contains_key(&key(&due("UTC"))));
+        assert!(unknown.contains(&key(&due("UTC"))));
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_none());
         let again = unknown.next_try().unwrap();
-        assert_eq!(again, Instant::now() + SCHEDULE_UNKNOWN_DELAY);
+        assert_eq!(again, Instant::now() + ASIDE_DELAY);
         unknown.forget_until(again);
         assert!(command(&due("UTC"), 60_001, &mut unknown).is_some());
     }

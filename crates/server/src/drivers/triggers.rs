@@ -5,10 +5,13 @@
 //! trigger stands and the very records, so that two leaders cannot fire them twice.
 
 use super::Driver;
+use super::aside::Aside;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
-use crate::limits::{OBLIGATION_DEADLINE, TRIGGER_FIRINGS_MAX, TRIGGERS_UNDER_WAY_MAX};
+use crate::limits::{
+    OBLIGATION_DEADLINE, TRIGGER_FIRINGS_MAX, TRIGGER_REFUSALS_MAX, TRIGGERS_UNDER_WAY_MAX,
+};
 use crate::request;
 use crate::schemas::{self, Schema};
 use flotilla_engine::ids::{Namespace, WorkflowName};
@@ -18,7 +21,7 @@ use flotilla_engine::view::{self, DueCursor, InputJudge, TriggerFiring};
 use flotilla_engine::{Body, Command};
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::BTreeSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Whose trigger.
 type TriggerKey = (Namespace, WorkflowName);
@@ -29,43 +32,74 @@ pub(super) async fn drive(driver: &Driver) {
     let alarm = &driver.signals.triggers;
     let mut cursor = DueCursor::default();
     let mut busy: BTreeSet<TriggerKey> = BTreeSet::new();
+    let mut aside = Aside::default();
     let mut firings = FuturesUnordered::new();
     loop {
         if let Some(due_ms) = alarm.look() {
             cursor.lower(due_ms);
         }
         let now_ms = driver.now_ms();
+        aside.forget_until(Instant::now());
+        let count_max = TRIGGERS_UNDER_WAY_MAX + aside.len();
         let due = driver
-            .read(|reader| cursor.due_triggers(reader, now_ms, TRIGGERS_UNDER_WAY_MAX))
+            .read(|reader| cursor.due_triggers(reader, now_ms, count_max))
             .await;
         for key in due.triggers {
-            if busy.len() < TRIGGERS_UNDER_WAY_MAX && busy.insert(key.clone()) {
+            let has_room = busy.len() < TRIGGERS_UNDER_WAY_MAX && !aside.contains(&key);
+            if has_room && busy.insert(key.clone()) {
                 firings.push(fire(driver, key));
             }
         }
         tokio::select! {
             // With as many under way as may be, only an end makes room.
             () = alarm.sleep(now_ms, due.next_due_ms), if busy.len() < TRIGGERS_UNDER_WAY_MAX => {}
-            Some(key) = firings.next() => drop(busy.remove(&key)),
+            () = until(aside.next_try()) => {}
+            Some((key, fired)) = firings.next() => {
+                busy.remove(&key);
+                if fired == Fired::Never {
+                    aside.add(key);
+                }
+            }
         }
     }
 }
 
-/// Fires once what a trigger has to fire, however often that is refused for a while. If there is more,
-/// the trigger is still due.
-async fn fire(driver: &Driver, key: TriggerKey) -> TriggerKey {
+async fn until(next_try: Option<Instant>) {
+    match next_try {
+        Some(next_try) => sleep_until(next_try).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What became of a trigger that was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fired {
+    /// Nothing is left of what was seen. If there is more, the trigger is still due.
+    Done,
+    /// It was refused again and again, and not for a while only: a schema that does not compile here, say.
+    Never,
+}
+
+/// Fires once what a trigger has to fire, however often that is refused for a while.
+async fn fire(driver: &Driver, key: TriggerKey) -> (TriggerKey, Fired) {
     let mut backoff = Backoff::default();
+    let mut refusals_count = 0;
     loop {
         match try_fire(driver, &key).await {
-            Ok(true) => return key,
+            Ok(true) => return (key, Fired::Done),
             Ok(false) => {
                 // It was stopped just now. Should it be due all the same, it is not looked at as fast
                 // as the state can be read.
                 backoff.wait().await;
-                return key;
+                return (key, Fired::Done);
             }
             Err(refusal) => {
                 let (namespace, workflow) = &key;
+                refusals_count += u32::from(!refusal.may_succeed_later());
+                if refusals_count == TRIGGER_REFUSALS_MAX {
+                    tracing::warn!(%refusal, %namespace, %workflow, "a trigger cannot be fired");
+                    return (key, Fired::Never);
+                }
                 tracing::debug!(%refusal, %namespace, %workflow, "a trigger was not fired");
                 backoff.wait().await;
             }

@@ -20,6 +20,8 @@ mod worker;
 mod workforce;
 
 use crate::context::Context;
+use crate::gateway::Freshness;
+use crate::limits::OBLIGATION_DEADLINE;
 use flotilla_engine::ids::{ActionName, Namespace, WorkerId};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError};
 use flotilla_engine::tables::{
@@ -34,7 +36,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use workforce::Workforce;
 
 /// How long to wait before a read of the actions that failed is made again.
@@ -79,15 +81,17 @@ async fn supervise(shared: Shared) {
     let mut workforce = Workforce::new(shared);
     let mut is_first = true;
     loop {
-        let wanted = |reader: &dyn Reader| {
+        let node = context.node;
+        let wanted = move |reader: &dyn Reader| {
             let mut wanted = wasm_actions(reader)?;
             if is_first {
-                add_left_behind(reader, context.node, &mut wanted)?;
+                add_left_behind(reader, node, &mut wanted)?;
             }
             Ok(wanted)
         };
+        let deadline = Instant::now() + OBLIGATION_DEADLINE;
         // A node that has just started cannot read yet.
-        let Ok(wanted) = gateway.read_here(wanted) else {
+        let Ok(wanted) = gateway.scan(Freshness::Stale, deadline, wanted).await else {
             tokio::select! {
                 () = sleep(READ_AGAIN_DELAY) => continue,
                 () = shutdown.cancelled() => break,
