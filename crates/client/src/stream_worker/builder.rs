@@ -84,14 +84,14 @@ impl StreamWorker {
     /// id has replaced (`worker_replaced`). Handlers that run are dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
-        let service = Service::new(self.client, self.setup, self.hooks);
+        let service = Service::new(self.client, self.setup);
         let watch = async {
             shutdown.await;
             stop.cancel();
             pending::<Infallible>().await
         };
         tokio::select! {
-            ended = service.live(&stop) => ended,
+            ended = service.live(&stop, self.hooks) => ended,
             never = watch => match never {},
         }
     }

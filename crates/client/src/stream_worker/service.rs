@@ -8,7 +8,6 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::worker::{Hooks, announce_drain};
 use flotilla_api::v1;
-use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -29,7 +28,6 @@ pub(super) struct Service {
     abandon: CancellationToken,
     /// Somebody else drains the worker.
     drained: CancellationToken,
-    hooks: Hooks,
 }
 
 /// Why no more records can be taken for now.
@@ -44,7 +42,7 @@ enum Stopped {
 
 impl Service {
     /// A worker that has not begun yet.
-    pub(super) fn new(client: Client, setup: Arc<Setup>, hooks: Hooks) -> Self {
+    pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
         let slots = usize::try_from(setup.concurrency).unwrap_or(usize::MAX);
         let member = Member {
             client,
@@ -56,14 +54,16 @@ impl Service {
             slots: Arc::new(Semaphore::new(slots)),
             abandon: CancellationToken::new(),
             drained: CancellationToken::new(),
-            hooks,
         }
     }
 
     /// Lives until the worker is stopped, drained or refused.
-    pub(super) async fn live(mut self, stop: &CancellationToken) -> Result<(), ClientError> {
+    pub(super) async fn live(
+        self,
+        stop: &CancellationToken,
+        mut hooks: Hooks,
+    ) -> Result<(), ClientError> {
         let _abandoned_at_the_end = self.abandon.clone().drop_guard();
-        let mut hooks = take(&mut self.hooks);
         tokio::select! {
             biased;
             () = stop.cancelled() => {}

@@ -416,7 +416,9 @@ async fn a_busy_worker_that_somebody_drains_is_heard_until_its_handlers_have_end
     let builder = builder(&node, handler)
         .heartbeat_interval(Duration::from_millis(10))
         .drain_grace(Duration::ZERO)
-        .on_drain(move |in_hand| drop(drains.send(in_hand)));
+        .on_drain(move |in_hand| {
+            let _ = drains.send(in_hand);
+        });
     let running = run(builder);
     let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
     call.answer(v1::RegisterResponse::default());
