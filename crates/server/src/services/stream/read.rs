@@ -43,10 +43,13 @@ pub(super) async fn read(
         tokio::select! {
             () = bell.rung() => {}
             () = sleep_until(until) => {}
-            // Where the tail was only this call knows: asked again, another node begins at its own, and
-            // what came in between would be lost.
-            () = context.shutdown.cancelled(), if is_at_tail => return Ok(message(page, has_more)),
-            () = context.shutdown.cancelled() => return Err(Refusal::shutting_down()),
+            () = context.shutdown.cancelled() => {
+                // Where the tail was only this call knows: asked again, another node begins at its own,
+                // and what came in between would be lost.
+                return is_at_tail
+                    .then(|| message(page, has_more))
+                    .ok_or_else(Refusal::shutting_down);
+            }
         }
     }
 }
