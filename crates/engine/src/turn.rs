@@ -14,7 +14,7 @@ use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Event, Key,
     Quarantined, QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged, decode_key,
-    decode_record, decode_row, encode_key, encode_prefix,
+    decode_record, decode_row, encode_key, encode_prefix, range_from,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -277,11 +277,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         first: &impl Key,
         visit: impl FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let range = KeyRange {
-            from: encode_prefix::<T>(first),
-            to: KeyRange::prefix(&encode_prefix::<T>(prefix)).to,
-        };
-        self.visit_range::<T>(&range, visit)
+        self.visit_range::<T>(&range_from::<T>(prefix, first), visit)
     }
 
     /// Visits the tasks that wait in a queue, or those behind `after`, the first to go first.

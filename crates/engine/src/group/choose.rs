@@ -3,11 +3,11 @@
 use super::waiting::{self, RedeliveryKey};
 use super::{Numbered, partition_of, pass};
 use crate::limits::{PENDING_MAX, READ_BYTES_MAX};
-use crate::store::{KeyRange, StoreError};
+use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{
     GroupPartition, GroupRecord, RecordContent, Records, Redeliveries, RedeliveryRecord,
-    StreamRecord, encode_key, encode_prefix,
+    StreamRecord,
 };
 use crate::turn::Turn;
 use std::ops::ControlFlow;
@@ -175,11 +175,8 @@ impl<'a> Choice<'a> {
             return Ok(());
         }
         let number = self.target.1.stream;
-        let range = KeyRange {
-            from: encode_key::<Records>(&(number, partition, own.next.max(front))),
-            to: KeyRange::prefix(&encode_prefix::<Records>(&(number, partition))).to,
-        };
-        turn.visit_range::<Records>(&range, |(_, _, id), content| {
+        let place = (number, partition, own.next.max(front));
+        turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
             if !self.fits(&content) {
                 return ControlFlow::Break(());
             }

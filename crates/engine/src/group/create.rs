@@ -5,11 +5,10 @@ use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::store::{KeyRange, StoreError};
+use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
 use crate::tables::{
     GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, StreamRecord, Streams,
-    encode_key, encode_prefix,
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -110,11 +109,8 @@ fn begin(
     if next == RecordId::START {
         passed_count = found.removed_count();
     } else if next < tail {
-        let range = KeyRange {
-            from: encode_key::<Records>(&(number, partition, next)),
-            to: KeyRange::prefix(&encode_prefix::<Records>(&(number, partition))).to,
-        };
-        turn.visit_range::<Records>(&range, |_, content| {
+        let place = (number, partition, next);
+        turn.visit_from::<Records>(&(number, partition), &place, |_, content| {
             passed_count = content.position - 1;
             ControlFlow::Break(())
         })?;

@@ -8,7 +8,7 @@ use super::{Numbered, partition_of};
 use crate::ids::GroupNumber;
 use crate::store::{KeyRange, StoreError};
 use crate::stream::RecordId;
-use crate::tables::{GroupRecord, Redeliveries, RedeliveryRecord, encode_key, encode_prefix};
+use crate::tables::{GroupRecord, Redeliveries, RedeliveryRecord, range_from};
 use crate::turn::Turn;
 use std::ops::ControlFlow;
 
@@ -30,19 +30,13 @@ pub(crate) fn orders(group: &GroupRecord) -> impl Iterator<Item = Option<u32>> {
 pub(crate) fn range(number: GroupNumber, group: &GroupRecord, order: Option<u32>) -> KeyRange {
     let Some(partition) = order else {
         let from = (number, group.waiting_from_ms, RecordId::START);
-        return KeyRange {
-            from: encode_key::<Redeliveries>(&from),
-            to: KeyRange::prefix(&encode_prefix::<Redeliveries>(&number)).to,
-        };
+        return range_from::<Redeliveries>(&number, &from);
     };
     let from = group
         .partition(partition)
         .map_or(RecordId::START, |own| own.waiting_from);
     let rank = u64::from(partition);
-    KeyRange {
-        from: encode_key::<Redeliveries>(&(number, rank, from)),
-        to: KeyRange::prefix(&encode_prefix::<Redeliveries>(&(number, rank))).to,
-    }
+    range_from::<Redeliveries>(&(number, rank), &(number, rank, from))
 }
 
 /// Lets a record wait.

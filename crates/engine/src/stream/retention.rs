@@ -9,10 +9,8 @@ use crate::effect::Effect;
 use crate::group;
 use crate::ids::StreamNumber;
 use crate::limits::{RETENTION_HELD_MS, SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
-use crate::store::{KeyRange, StoreError};
-use crate::tables::{
-    Records, StreamRecord, Streams, TimerKey, TimerKind, encode_key, encode_prefix,
-};
+use crate::store::StoreError;
+use crate::tables::{Records, StreamRecord, Streams, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{Outcome, Turn};
 use std::ops::ControlFlow;
@@ -186,13 +184,10 @@ fn remove(
     room: &mut Room,
 ) -> Result<(), StoreError> {
     let partition = u32::try_from(run.partition).expect("a stream has few partitions");
-    let range = KeyRange {
-        from: encode_key::<Records>(&(number, partition, run.from)),
-        to: KeyRange::prefix(&encode_prefix::<Records>(&(number, partition))).to,
-    };
+    let place = (number, partition, run.from);
     let mut gone = Vec::new();
     let mut front = None;
-    turn.visit_range::<Records>(&range, |(_, _, id), content| {
+    turn.visit_from::<Records>(&(number, partition), &place, |(_, _, id), content| {
         let verdict = limits.judge(stream, (id, run.partition));
         if verdict == Verdict::Stays || id >= run.until || !room.is_left() {
             front = Some(id);

@@ -136,6 +136,15 @@ pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
     bytes
 }
 
+/// The keys of `T` that begin with the parts in `prefix`, from the first on that is not before `first`,
+/// which begins with them too.
+pub(crate) fn range_from<T: Table>(prefix: &impl Key, first: &impl Key) -> KeyRange {
+    KeyRange {
+        from: encode_prefix::<T>(first),
+        to: KeyRange::prefix(&encode_prefix::<T>(prefix)).to,
+    }
+}
+
 /// The key in bytes that [`encode_key`] made; `None` for any other bytes.
 #[must_use]
 pub fn decode_key<T: Table>(bytes: &[u8]) -> Option<T::Key> {

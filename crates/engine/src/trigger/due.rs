@@ -3,12 +3,11 @@
 use crate::definition::Trigger;
 use crate::effect::Effect;
 use crate::ids::{Namespace, StreamNumber, WorkflowName};
-use crate::store::{KeyRange, StoreError};
+use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{
     DefinitionNumber, Definitions, GroupPartition, GroupRecord, Groups, LiveTrigger,
-    PartitionRecord, Records, StreamRecord, Streams, TriggersDue, Workflows, encode_key,
-    encode_prefix,
+    PartitionRecord, Records, StreamRecord, Streams, TriggersDue, Workflows,
 };
 use crate::turn::Turn;
 use std::ops::ControlFlow;
@@ -128,12 +127,9 @@ fn first_from(
     (stream, partition): (StreamNumber, u32),
     from: RecordId,
 ) -> Result<Option<RecordId>, StoreError> {
-    let range = KeyRange {
-        from: encode_key::<Records>(&(stream, partition, from)),
-        to: KeyRange::prefix(&encode_prefix::<Records>(&(stream, partition))).to,
-    };
+    let place = (stream, partition, from);
     let mut first = None;
-    turn.visit_range::<Records>(&range, |(_, _, id), _| {
+    turn.visit_from::<Records>(&(stream, partition), &place, |(_, _, id), _| {
         first = Some(id);
         ControlFlow::Break(())
     })?;

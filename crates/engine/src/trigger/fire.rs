@@ -11,11 +11,11 @@ use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::Reply;
 use crate::run::{self, Opening, Work};
-use crate::store::{KeyRange, StoreError};
+use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
     DefinitionNumber, Event, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
-    TriggeredBy, Triggers, encode_key, encode_prefix,
+    TriggeredBy, Triggers,
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -254,12 +254,8 @@ fn read(
     count: usize,
 ) -> Result<Vec<Read>, StoreError> {
     let (stream, partition, _) = place;
-    let range = KeyRange {
-        from: encode_key::<Records>(&place),
-        to: KeyRange::prefix(&encode_prefix::<Records>(&(stream, partition))).to,
-    };
     let mut records = Vec::with_capacity(count);
-    turn.visit_range::<Records>(&range, |(_, _, id), content| {
+    turn.visit_from::<Records>(&(stream, partition), &place, |(_, _, id), content| {
         records.push((id, content));
         if records.len() < count {
             ControlFlow::Continue(())

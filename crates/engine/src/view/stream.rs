@@ -6,8 +6,8 @@ use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::{RecordId, StreamPosition};
 use crate::tables::{
-    RecordContent, Records, StreamNames, StreamRecord, Streams, decode_key, encode_key,
-    encode_prefix, read, visit,
+    RecordContent, Records, StreamNames, StreamRecord, Streams, decode_key, encode_key, range_from,
+    read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -241,11 +241,10 @@ impl Merge<'_> {
     }
 
     fn range(&self, partition: u32, from: RecordId) -> KeyRange {
-        let whole = KeyRange::prefix(&encode_prefix::<Records>(&(self.stream, partition)));
+        let place = (self.stream, partition, from);
+        let mut range = range_from::<Records>(&(self.stream, partition), &place);
         let end = encode_key::<Records>(&(self.stream, partition, self.to.next()));
-        KeyRange {
-            from: encode_key::<Records>(&(self.stream, partition, from)),
-            to: end.min(whole.to),
-        }
+        range.to = range.to.min(end);
+        range
     }
 }

@@ -11,7 +11,7 @@ use crate::stream::RecordId;
 use crate::tables::{
     DefinitionRecord, Definitions, GroupRecord, Groups, LiveTrigger, Quarantine, QuarantinedKind,
     Records, StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key,
-    encode_key, encode_prefix, read, visit,
+    range_from, read, visit,
 };
 use crate::trigger;
 use std::ops::ControlFlow;
@@ -270,8 +270,5 @@ fn first_from(reader: &dyn Reader, place: Place) -> Result<Option<RecordId>, Sto
 
 /// The records of a partition from a place on.
 fn from(place: &Place) -> KeyRange {
-    KeyRange {
-        from: encode_key::<Records>(place),
-        to: KeyRange::prefix(&encode_prefix::<Records>(&(place.0, place.1))).to,
-    }
+    range_from::<Records>(&(place.0, place.1), place)
 }

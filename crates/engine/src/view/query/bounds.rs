@@ -4,9 +4,8 @@
 use super::condition::{Comparison, Condition};
 use crate::ids::RunNumber;
 use crate::store::{Order, Reader, StoreError};
-use crate::tables::{Runs, visit};
+use crate::tables::{Runs, range_from, visit};
 use crate::view::cluster;
-use crate::{store::KeyRange, tables::encode_key, tables::encode_prefix};
 use std::ops::ControlFlow;
 
 /// The run numbers, both inclusive, outside of which no run started when the conditions say.
@@ -60,10 +59,7 @@ fn started_from(
     reader: &dyn Reader,
     number: RunNumber,
 ) -> Result<Option<(RunNumber, u64)>, StoreError> {
-    let range = KeyRange {
-        from: encode_key::<Runs>(&number),
-        to: KeyRange::prefix(&encode_prefix::<Runs>(&())).to,
-    };
+    let range = range_from::<Runs>(&(), &number);
     let mut found = None;
     visit::<Runs>(reader, &range, Order::Ascending, |number, run| {
         found = Some((number, run.started_at_ms));
