@@ -2,18 +2,23 @@
 
 use chrono::{DateTime, Utc};
 use flotilla_dsl::{parse, schedule};
-use flotilla_engine::ids::{Namespace, WorkflowName};
+use flotilla_engine::ids::{Namespace, StreamName, WorkflowName};
+use flotilla_engine::json::Json;
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
-use flotilla_engine::tables::{Runs, TriggeredBy, encode_prefix, visit};
-use flotilla_engine::view::{DueCursor, TimerCursor};
+use flotilla_engine::tables::{RunRecord, Runs, TriggeredBy, encode_prefix, visit};
+use flotilla_engine::view::{DueCursor, InputJudge, TimerCursor, payload, trigger_firings};
 use flotilla_engine::{
-    Body, Command, CreateDefinition, Engine, Entry, FireTimer, NodeId, Rejection, Reply,
-    SetWorkflowEnabled, Stamp,
+    AppendRecords, Body, Command, CreateDefinition, Engine, Entry, FireTimer, NewRecord, NodeId,
+    Rejection, Reply, SetWorkflowEnabled, Stamp,
 };
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Obligations that the driver reads at once.
 const BATCH_MAX: usize = 64;
+
+/// The only stream.
+const STREAM: &str = "orders";
 
 pub(super) struct World {
     engine: Engine,
@@ -55,6 +60,20 @@ impl World {
         }));
     }
 
+    /// Appends records, each a number.
+    pub(super) fn append(&mut self, records: &[u64]) {
+        let record = |number: &u64| NewRecord {
+            payload: number.to_string().into_bytes().into(),
+            headers: BTreeMap::new(),
+            key: None,
+            partition: None,
+        };
+        self.must(Body::AppendRecords(AppendRecords {
+            stream: StreamName::new(STREAM).expect("a name"),
+            records: records.iter().map(record).collect(),
+        }));
+    }
+
     /// Time passes, and a leader drives what falls due.
     pub(super) fn run_for(&mut self, duration_ms: u64) {
         let until_ms = self.now_ms + duration_ms;
@@ -81,7 +100,12 @@ impl World {
         for command in self.sent.split_off(last) {
             let reply = self.apply(command);
             assert!(
-                matches!(reply, Err(Rejection::FiringGone(_) | Rejection::TimerGone)),
+                matches!(
+                    reply,
+                    Err(Rejection::FiringGone(_)
+                        | Rejection::TimerGone
+                        | Rejection::TriggerMoved(_))
+                ),
                 "{reply:?}"
             );
         }
@@ -101,16 +125,36 @@ impl World {
     /// The firings that started runs, in milliseconds.
     pub(super) fn firings_ms(&self) -> Vec<u64> {
         let mut firings = Vec::new();
-        let all = KeyRange::prefix(&encode_prefix::<Runs>(&()));
-        visit::<Runs>(&self.store, &all, Order::Ascending, |_, run| {
+        self.visit_runs(|run| {
             if let TriggeredBy::Schedule { firing_ms } = run.triggered_by {
                 assert!(run.started_at_ms >= firing_ms, "a run before its firing");
                 firings.push(firing_ms);
             }
+        });
+        firings
+    }
+
+    /// The records that each run of a trigger was started with, in the order of the starts.
+    pub(super) fn batches(&self) -> Vec<Vec<u64>> {
+        let mut batches = Vec::new();
+        self.visit_runs(|run| {
+            assert!(matches!(run.triggered_by, TriggeredBy::Trigger { .. }));
+            let input = payload(&self.store, run.input).expect("memory does not fail");
+            let numbers = serde_json::from_str(input.as_str());
+            batches.push(numbers.unwrap_or_else(|_| {
+                vec![input.as_str().parse().expect("a number or a list of them")]
+            }));
+        });
+        batches
+    }
+
+    fn visit_runs(&self, mut see: impl FnMut(&RunRecord)) {
+        let all = KeyRange::prefix(&encode_prefix::<Runs>(&()));
+        visit::<Runs>(&self.store, &all, Order::Ascending, |_, run| {
+            see(&run);
             ControlFlow::Continue(())
         })
         .expect("memory does not fail");
-        firings
     }
 
     /// What the leader's drivers do now; returns when they look again.
@@ -122,9 +166,16 @@ impl World {
             let timers = TimerCursor::default()
                 .due_timers(&self.store, self.now_ms, BATCH_MAX)
                 .expect("memory does not fail");
-            if due.schedules.is_empty() && timers.timers.is_empty() {
-                let next = [due.next_due_ms, timers.next_due_ms];
+            let triggers = DueCursor::default()
+                .due_triggers(&self.store, self.now_ms, BATCH_MAX)
+                .expect("memory does not fail");
+            if due.schedules.is_empty() && timers.timers.is_empty() && triggers.triggers.is_empty()
+            {
+                let next = [due.next_due_ms, timers.next_due_ms, triggers.next_due_ms];
                 return next.into_iter().flatten().min();
+            }
+            for key in &triggers.triggers {
+                self.fire_trigger(key);
             }
             for due in &due.schedules {
                 let body = schedule::command(due, self.now_ms).expect("the cron is valid");
@@ -133,6 +184,17 @@ impl World {
             for timer in timers.timers {
                 self.send(Body::FireTimer(FireTimer { timer }));
             }
+        }
+    }
+
+    fn fire_trigger(&mut self, key: &(Namespace, WorkflowName)) {
+        let limits = (self.now_ms, BATCH_MAX);
+        let firings = trigger_firings(&self.store, key, limits).expect("memory does not fail");
+        let commands = firings
+            .into_iter()
+            .filter_map(|firing| firing.command(&Numbers));
+        for fire in commands.collect::<Vec<_>>() {
+            self.send(Body::FireTrigger(fire));
         }
     }
 
@@ -164,6 +226,19 @@ impl World {
             .expect("memory does not fail");
         self.store.write(&applied.writes);
         applied.replies.remove(0)
+    }
+}
+
+/// Every record is a number, and there is no schema.
+struct Numbers;
+
+impl InputJudge for Numbers {
+    fn is_json(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn refusal(&self, _: &Json) -> Option<String> {
+        None
     }
 }
 

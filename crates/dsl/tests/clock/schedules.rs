@@ -1,9 +1,6 @@
-//! Schedules against a test clock: the engine with the driver that a leader runs, hours in a moment
-//! (W40).
+//! Schedules (W40).
 
-mod world;
-
-use world::World;
+use crate::world::World;
 
 const HOUR_MS: u64 = 3_600_000;
 

@@ -1,0 +1,6 @@
+//! What time brings, against a test clock: the engine with the drivers that a leader runs, hours in a
+//! moment.
+
+mod schedules;
+mod triggers;
+mod world;
