@@ -18,7 +18,7 @@ First steps:
   flo workflow start order '{\"id\":7}' --wait     run it
 
 Exit codes: 0 ok, 1 not found, 2 usage or bad input, 3 refused by the server,
-4 try again later, 5 cannot connect.";
+4 try again later, 5 cannot connect, 6 this machine failed.";
 
 /// Durable workflows on a cluster that survives the loss of its leader.
 ///

@@ -53,9 +53,9 @@ codes! {
         "`flo cluster status`: the first members have not all met yet.";
     ConfigInvalid "config_invalid" Usage
         "A configuration file is missing, or something in it is wrong.";
-    DataDir "data_dir" NotFound
+    DataDir "data_dir" Machine
         "The folder for the data cannot be made.";
-    DefinitionForm "definition_form" NotFound
+    DefinitionForm "definition_form" Refused
         "`flo workflow graph` cannot read the definition that the server holds.";
     DefinitionInvalid "definition_invalid" Refused
         "The definition has errors, which are listed before.";
@@ -73,7 +73,7 @@ codes! {
         "The file given with `--wasm` is no WebAssembly.";
     NoLeader "no_leader" Retryable
         "`flo cluster status`: no node leads.";
-    Output "output" NotFound
+    Output "output" Machine
         "The result cannot be written to stdout.";
     PortInvalid "port_invalid" Usage
         "`flo dev --port` leaves no room for the other ports above it.";
@@ -81,15 +81,15 @@ codes! {
         "A program given to `flo worker exec` is not there, or cannot be run.";
     RunNotCompleted "run_not_completed" Refused
         "`flo workflow start --wait`: the run ended, and not well.";
-    Runtime "runtime" NotFound
+    Runtime "runtime" Machine
         "The system gives the process no threads.";
-    ServerEnded "server_ended" NotFound
+    ServerEnded "server_ended" Machine
         "The server cannot go on.";
     ServerNotConfigured "server_not_started" Usage
         "The server cannot start with these settings.";
     ServerNotStarted "server_not_started" Refused
         "The server cannot start: a port is taken, a folder is another node's, or peers say no.";
-    Signal "signal" NotFound
+    Signal "signal" Machine
         "The process cannot catch signals.";
     TriggerNotFound "trigger_not_found" NotFound
         "`flo workflow trigger`: the workflow has no trigger.";

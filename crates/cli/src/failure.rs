@@ -24,7 +24,7 @@ pub(crate) struct Failure {
 pub(crate) enum Exit {
     /// Nobody reads the output any more; that is no failure.
     Ok,
-    /// What the command names is not there; also the end of a server that could not go on.
+    /// What the command names is not there.
     NotFound,
     /// A bad command line or input file.
     Usage,
@@ -34,6 +34,9 @@ pub(crate) enum Exit {
     Retryable,
     /// No node could be reached.
     CannotConnect,
+    /// This machine failed: a disk, a stream, its threads. Also the end of a server that could not go
+    /// on.
+    Machine,
 }
 
 impl Failure {
@@ -142,6 +145,7 @@ impl Exit {
             Self::Refused => 3,
             Self::Retryable => 4,
             Self::CannotConnect => 5,
+            Self::Machine => 6,
         }
     }
 }
@@ -275,6 +279,6 @@ mod tests {
         let gone = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(Failure::from(gone).exit, Exit::Ok);
         let full = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(Failure::from(full).exit.code(), 1);
+        assert_eq!(Failure::from(full).exit.code(), 6);
     }
 }

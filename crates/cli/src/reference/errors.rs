@@ -28,11 +28,12 @@ This page is made from the code: a code that is not here cannot be given.
 | exit | means | what to do |
 |---|---|---|
 | 0 | done | |
-| 1 | what the command names is not there; or this machine failed | look at the name, and at `-n` |
+| 1 | what the command names is not there | look at the name, and at `-n` |
 | 2 | bad usage: a flag, a file or a field | change the command |
 | 3 | the state of the cluster, or validation, forbids it | change the state, or the definition |
 | 4 | not now, or nobody knows | send it again, with the same key, id or token |
 | 5 | no node could be reached | look at `--endpoint`, and whether a server runs |
+| 6 | this machine failed, or the server on it could not go on | look at its disk, its limits and the log |
 
 A run that did not complete (`--wait`) exits with 3.
 

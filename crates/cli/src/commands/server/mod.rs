@@ -26,7 +26,7 @@ A file names the same keys, for example:
   insecure = true
 
 A flag goes before its variable, and the variable before the file. Exit codes: 0 stopped by SIGTERM
-or Ctrl-C, 1 could not go on, 2 bad configuration, 3 could not start.";
+or Ctrl-C, 2 bad configuration, 3 could not start, 6 could not go on.";
 
 /// Run one node of a cluster
 ///
