@@ -2,6 +2,7 @@
 
 use crate::code::ClientCode;
 use flotilla_api::v1;
+use std::error::Error;
 use std::fmt;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -204,6 +205,17 @@ fn sentence(status: &Status) -> String {
         );
     }
     status.message().to_owned()
+}
+
+/// The error's sentence, and those of its causes.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    message
 }
 
 #[cfg(test)]

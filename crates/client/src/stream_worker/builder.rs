@@ -5,14 +5,12 @@ use super::{RecordError, StreamContext};
 use crate::client::Client;
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::worker::{Hooks, host};
+use crate::worker::{Hooks, host, live_until};
 use bytes::Bytes;
 use flotilla_api::v1;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use std::convert::Infallible;
 use std::fmt;
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -85,15 +83,7 @@ impl StreamWorker {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
         let service = Service::new(self.client, self.setup);
-        let watch = async {
-            shutdown.await;
-            stop.cancel();
-            pending::<Infallible>().await
-        };
-        tokio::select! {
-            ended = service.live(&stop, self.hooks) => ended,
-            never = watch => match never {},
-        }
+        live_until(shutdown, &stop, service.live(&stop, self.hooks)).await
     }
 }
 

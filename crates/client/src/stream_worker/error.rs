@@ -1,5 +1,6 @@
 //! Why a handler did not process its record.
 
+use crate::error::chain;
 use std::error::Error;
 use std::time::Duration;
 
@@ -35,13 +36,6 @@ impl RecordError {
 
 impl<E: Error> From<E> for RecordError {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self::new(message)
+        Self::new(chain(&error))
     }
 }

@@ -3,6 +3,7 @@
 use super::handler::Handler;
 use super::hooks::Hooks;
 use super::service::Service;
+use super::shutdown::live_until;
 use super::{ActionContext, ActionResult, HandlerError};
 use crate::client::Client;
 use crate::code::ClientCode;
@@ -11,9 +12,7 @@ use bytes::Bytes;
 use flotilla_api::v1;
 use futures::FutureExt;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -66,15 +65,7 @@ impl Worker {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
         let mut service = Service::new(self.client, self.setup, self.hooks);
-        let watch = async {
-            shutdown.await;
-            stop.cancel();
-            pending::<Infallible>().await
-        };
-        tokio::select! {
-            ended = service.live(&stop) => ended,
-            never = watch => match never {},
-        }
+        live_until(shutdown, &stop, service.live(&stop)).await
     }
 }
 

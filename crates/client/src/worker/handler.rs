@@ -1,6 +1,7 @@
 //! Handlers and their errors.
 
 use super::{ActionContext, ActionResult};
+use crate::error::chain;
 use futures::future::BoxFuture;
 use std::error::Error;
 use std::sync::Arc;
@@ -74,13 +75,6 @@ impl HandlerError {
 
 impl<E: Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self::retry(message)
+        Self::retry(chain(&error))
     }
 }

@@ -42,6 +42,7 @@ mod report;
 mod result;
 mod service;
 mod session;
+mod shutdown;
 
 pub(crate) use announce::announce_drain;
 pub(crate) use builder::host;
@@ -50,3 +51,4 @@ pub use context::ActionContext;
 pub use handler::{FailKind, HandlerError};
 pub(crate) use hooks::Hooks;
 pub use result::ActionResult;
+pub(crate) use shutdown::live_until;

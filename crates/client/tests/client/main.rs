@@ -2,6 +2,7 @@
 
 mod calls;
 mod fake;
+mod running;
 mod stream_worker;
 mod watch;
 mod worker;

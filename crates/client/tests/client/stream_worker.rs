@@ -1,23 +1,17 @@
 //! The stream worker SDK.
 
 use crate::fake::{FakeNode, client, refusal};
+use crate::running::Running;
 use crate::worker::is_drawn_id;
 use flotilla_api::v1;
-use flotilla_client::{ClientError, RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
+use flotilla_client::{RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::task::JoinHandle;
 use tonic::Code;
 
 /// A time that no test outlives.
 const LONG_MS: u64 = 3_600_000;
-
-/// A worker that runs in the background.
-struct Running {
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<Result<(), ClientError>>,
-}
 
 /// A worker that has one record in hand at a time: so its calls come one after the other.
 fn builder<H, F>(node: &FakeNode, handler: H) -> StreamWorkerBuilder
@@ -34,17 +28,7 @@ where
 
 fn run(builder: StreamWorkerBuilder) -> Running {
     let worker = builder.build().expect("the settings are valid");
-    let (stop, stopped) = oneshot::channel();
-    let shutdown = async {
-        // A test that drops the sender wants the worker to go on.
-        if stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    Running {
-        stop,
-        ended: tokio::spawn(worker.run(shutdown)),
-    }
+    Running::start(|shutdown| worker.run(shutdown))
 }
 
 async fn fine(_: StreamContext) -> Result<(), RecordError> {

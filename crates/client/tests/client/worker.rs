@@ -5,28 +5,20 @@ mod setup;
 pub(crate) use setup::is_drawn_id;
 
 use crate::fake::{FakeNode, WorkerStream, client, not_leader, refusal};
+use crate::running::Running;
 use flotilla_api::v1;
 use flotilla_api::v1::server_message::Message as ServerMessage;
 use flotilla_api::v1::worker_message::Message;
-use flotilla_client::{
-    ActionContext, ActionResult, ClientError, HandlerError, Worker, WorkerBuilder,
-};
+use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker, WorkerBuilder};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, mpsc};
 use tonic::Code;
 
 /// A lease that no test outlives.
 const LONG: u64 = 3_600_000;
-
-/// A worker that runs in the background.
-struct Running {
-    stop: oneshot::Sender<()>,
-    ended: JoinHandle<Result<(), ClientError>>,
-}
 
 fn builder(nodes: &[&FakeNode]) -> WorkerBuilder {
     Worker::builder(client(nodes))
@@ -36,17 +28,7 @@ fn builder(nodes: &[&FakeNode]) -> WorkerBuilder {
 
 fn run(builder: WorkerBuilder) -> Running {
     let worker = builder.build().expect("the settings are valid");
-    let (stop, stopped) = oneshot::channel();
-    let shutdown = async {
-        // A test that drops the sender wants the worker to go on.
-        if stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    Running {
-        stop,
-        ended: tokio::spawn(worker.run(shutdown)),
-    }
+    Running::start(|shutdown| worker.run(shutdown))
 }
 
 async fn done(_: ActionContext) -> Result<ActionResult, HandlerError> {
