@@ -1,10 +1,10 @@
 //! The embedded workers: which tasks they take, what these reach, and how they stand in the registry.
 
 use crate::node::Node;
+use crate::patience::until;
 use flotilla_api::v1;
 use std::thread::available_parallelism;
 use std::time::Duration;
-use tokio::task::yield_now;
 use tonic::{Code, Request};
 use v1::worker_service_client::WorkerServiceClient;
 
@@ -115,9 +115,11 @@ async fn worker(node: &Node) -> v1::WorkerRecord {
 /// Waits until the tasks of action runs are taken.
 async fn await_running(node: &Node, namespace: &str, action_run_ids: &[String]) {
     for action_run_id in action_run_ids {
-        while status(node, namespace, action_run_id).await != v1::ActionRunStatus::Running {
-            yield_now().await;
-        }
+        until("a worker to take the task", async || {
+            let status = status(node, namespace, action_run_id).await;
+            (status == v1::ActionRunStatus::Running).then_some(())
+        })
+        .await;
     }
 }
 
@@ -170,17 +172,15 @@ async fn delete_action(node: &Node, namespace: &str) {
 
 /// Waits until nobody is registered as a worker of a namespace.
 async fn await_nobody(node: &Node, namespace: &str) {
-    loop {
+    until("the last worker to go", async || {
         let asked = v1::ListWorkersRequest {
             namespace: namespace.to_owned(),
             ..Default::default()
         };
         let listed = node.workers().list_workers(asked).await.unwrap();
-        if listed.into_inner().items.is_empty() {
-            return;
-        }
-        yield_now().await;
-    }
+        listed.into_inner().items.is_empty().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,9 +205,10 @@ async fn what_an_attempt_has_written_is_not_written_again_when_it_is_handed_out_
     let node = Node::start().await;
     register(&node, "", (GATED, 60_000)).await;
     let action_run_id = invoke(&node, "", false).await.action_run_id;
-    while get(&node, "", "written").await.is_none() {
-        yield_now().await;
-    }
+    until("the module to write", async || {
+        get(&node, "", "written").await
+    })
+    .await;
     set(&node, "", ("written", "by another")).await;
 
     let node = node.restart().await;
@@ -285,13 +286,11 @@ async fn a_drained_node_stays_drained_when_its_modules_change() {
     };
     node.actions().register_action(other).await.unwrap();
     // The node tells of its new module on a new stream, and that it lives.
-    let after = loop {
+    let after = until("another heartbeat", async || {
         let worker = worker(&node).await;
-        if worker.last_heartbeat_at_ms > before.last_heartbeat_at_ms {
-            break worker;
-        }
-        yield_now().await;
-    };
+        (worker.last_heartbeat_at_ms > before.last_heartbeat_at_ms).then_some(worker)
+    })
+    .await;
     assert_eq!(after.status(), v1::WorkerStatus::Draining);
 }
 

@@ -12,6 +12,7 @@ mod groups;
 mod keys;
 mod members;
 mod node;
+mod patience;
 mod reports;
 mod retention;
 mod runs;

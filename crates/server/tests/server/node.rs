@@ -1,5 +1,6 @@
 //! A node under test, and what tests ask of it.
 
+use crate::patience::until;
 use flotilla_api::v1;
 use flotilla_replica::{StartError, StorageError};
 use flotilla_server::{Peer, Server, ServerConfig, ServerError};
@@ -97,14 +98,13 @@ impl Node {
         let (result, data) = self.stop().await;
         result.unwrap();
         // The stores are closed by threads that end on their own; nothing tells when they have.
-        let server = loop {
+        let server = until("the stores to be closed", async || {
             match Server::start(config(data.path())).await {
-                Err(ServerError::Start(error)) if is_in_use(&error) => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                started => break started.unwrap(),
+                Err(ServerError::Start(error)) if is_in_use(&error) => None,
+                started => Some(started.unwrap()),
             }
-        };
+        })
+        .await;
         server.ready().await.unwrap();
         Self::serve(server, data)
     }

@@ -1,6 +1,7 @@
 //! Ended runs are forgotten when their retention is over.
 
 use crate::node::{APPROVAL, Node, refused, start_of};
+use crate::patience::until;
 use flotilla_api::v1;
 use tonic::Code;
 
@@ -23,12 +24,10 @@ async fn an_ended_run_is_forgotten_with_its_key_and_an_open_one_is_kept() {
         };
         node.workflows().get_run(asked).await
     };
-    let forgotten = loop {
-        let found = get(&ended).await;
-        if found.is_err() {
-            break found;
-        }
-    };
+    let forgotten = until("the run to be forgotten", async || {
+        Some(get(&ended).await).filter(Result::is_err)
+    })
+    .await;
     let missing = (Code::NotFound, "run_not_found".to_owned());
     assert_eq!(refused(forgotten), missing);
     let asked = v1::ListRunsRequest::default();

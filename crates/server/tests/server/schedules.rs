@@ -1,6 +1,7 @@
 //! Schedules: they fire while a node leads, and show themselves.
 
 use crate::node::{APPROVAL, Node, refused};
+use crate::patience::until;
 use flotilla_api::v1;
 use tonic::Code;
 
@@ -32,12 +33,10 @@ async fn an_interval_fires_until_so_many_runs_are_open_and_then_skips() {
     let node = Node::start().await;
     let source = scheduled("{interval: 50, max_concurrent: 2, input: '{\"by\": \"clock\"}'}");
     node.create(&source).await;
-    let shown = loop {
-        let shown = schedule(&node).await;
-        if shown.skipped_count > 0 {
-            break shown;
-        }
-    };
+    let shown = until("a firing to be skipped", async || {
+        Some(schedule(&node).await).filter(|shown| shown.skipped_count > 0)
+    })
+    .await;
     assert_eq!(shown.state(), v1::ScheduleState::Active);
     assert_eq!((shown.interval_ms, shown.max_concurrent), (Some(50), 2));
     assert_eq!((shown.open_runs, shown.fired_count), (2, 2));

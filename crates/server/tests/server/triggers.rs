@@ -1,6 +1,7 @@
 //! Triggers: they start runs while a node leads, and show themselves.
 
 use crate::node::{APPROVAL, Node};
+use crate::patience::until;
 use crate::streams::append;
 use flotilla_api::v1;
 
@@ -27,12 +28,10 @@ async fn reached(
     workflow: &str,
     is_reached: impl Fn(&v1::Trigger) -> bool,
 ) -> v1::Trigger {
-    loop {
-        let shown = trigger(node, workflow).await;
-        if is_reached(&shown) {
-            return shown;
-        }
-    }
+    until("the trigger to get there", async || {
+        Some(trigger(node, workflow).await).filter(&is_reached)
+    })
+    .await
 }
 
 /// The inputs of a workflow's runs, the oldest first.
