@@ -94,8 +94,8 @@ pub struct StreamWorkerBuilder {
     hooks: Hooks,
 }
 
-/// Makes a method for each setting of a plain type.
-macro_rules! settings {
+/// Makes a method for each setting that takes whatever turns into its type.
+macro_rules! converted {
     ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
         $(#[$doc])*
         #[must_use]
@@ -106,8 +106,20 @@ macro_rules! settings {
     )*};
 }
 
+/// Makes a method for each setting that is taken as it is.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $field: $type) -> Self {
+            self.setup.$field = $field;
+            self
+        }
+    )*};
+}
+
 impl StreamWorkerBuilder {
-    settings! {
+    converted! {
         /// The consumer group; created with the defaults when it is missing. `default` by default.
         group: String;
         /// The consumer's name within the group. The worker's id by default.
@@ -118,6 +130,9 @@ impl StreamWorkerBuilder {
         machine_id: String;
         /// JSON for people to see in the registry. None by default.
         metadata: Bytes;
+    }
+
+    plain! {
         /// How many handlers run at a time. 10 by default.
         concurrency: u32;
         /// How many records one poll takes at most. 10 by default.

@@ -22,7 +22,7 @@ where
     StreamWorker::builder(client(&[node]), "orders", handler)
         .group("billing")
         .worker_id("w1")
-        .concurrency(1_u32)
+        .concurrency(1)
         .heartbeat_interval(Duration::from_millis(LONG_MS))
 }
 
@@ -190,7 +190,7 @@ async fn a_worker_takes_batches_and_never_more_records_than_it_has_room_for() {
             Ok(())
         }
     };
-    let builder = builder(&node, handler).concurrency(3_u32).batch_size(2_u32);
+    let builder = builder(&node, handler).concurrency(3).batch_size(2);
     let _running = run(builder);
     employ(&mut node, LONG_MS).await;
     let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
