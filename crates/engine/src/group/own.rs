@@ -84,7 +84,7 @@ pub(crate) fn set_holding(
         stream.holds_count -= 1;
     }
     turn.put::<Streams>(&stream_number, stream);
-    Ok(())
+    stream::hold_moved(turn, stream_number)
 }
 
 /// The group `number`, to be changed and put back.

@@ -14,7 +14,7 @@ pub use id::{RecordId, RecordIdInvalid, StreamPosition};
 pub use trim::{TrimStream, TrimTo};
 
 pub(crate) use append::{NewContent, append};
-pub(crate) use retention::fall_due;
+pub(crate) use retention::{fall_due, hold_moved};
 
 use crate::effect::Effect;
 use crate::ids::{Namespace, StreamName, StreamNumber};

@@ -1,10 +1,11 @@
 //! Bringing a stream back to its limits (A32).
 //!
 //! The oldest records go first, over all partitions, and in bounded pieces: one with each append, so
-//! that a stream at its limit stays there, and more when its timer is due. Each partition's front is
-//! known, so no scan walks what was removed before.
+//! that a stream at its limit stays there, and more when its timer is due: that is brought forward once
+//! those who held records have read on. Each partition's front is known, so no scan walks what was
+//! removed before.
 
-use super::{RecordId, store};
+use super::{RecordId, load, store};
 use crate::effect::Effect;
 use crate::group;
 use crate::ids::StreamNumber;
@@ -44,6 +45,21 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Outcome
     Ok(())
 }
 
+/// A trigger has read on, or holds nothing any more: what the stream kept for it goes, if it is over
+/// its limits and nobody else holds it (A32).
+pub(crate) fn hold_moved(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Result<(), StoreError> {
+    let stream = load(turn, number)?;
+    let limits = Limits::find(turn, number, &stream)?;
+    if limits.oldest_run(&stream).is_none() {
+        return Ok(());
+    }
+    let mut stream = Arc::unwrap_or_clone(stream);
+    let timer = sweep_timer(number, turn.now_ms());
+    timer::bring_forward(turn, &mut stream.sweep_due_ms, timer);
+    turn.put::<Streams>(&number, stream);
+    Ok(())
+}
+
 /// Removes a piece, and with the last piece of a deleted stream the stream.
 pub(super) fn sweep_and_store(
     turn: &mut Turn<'_, '_>,
@@ -67,19 +83,11 @@ pub(super) fn sweep(
     number: StreamNumber,
     stream: &mut StreamRecord,
 ) -> Result<(), StoreError> {
-    let now_ms = turn.now_ms();
     let mut room = Room {
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
     };
-    let mut limits = Limits {
-        now_ms,
-        holds: vec![RecordId::END; stream.partitions.len()],
-    };
-    // Who holds what is looked up only when there is something to remove.
-    if stream.holds_count > 0 && limits.oldest_run(stream).is_some() {
-        limits.holds = group::holds(turn, number, stream.partitions.len())?;
-    }
+    let limits = Limits::find(turn, number, stream)?;
     let lost_before = stream.lost_count;
     while let Some(run) = limits.oldest_run(stream) {
         if !room.is_left() {
@@ -125,6 +133,22 @@ enum Verdict {
 }
 
 impl Limits {
+    /// Who holds what is looked up only when there is something to remove.
+    fn find(
+        turn: &mut Turn<'_, '_>,
+        number: StreamNumber,
+        stream: &StreamRecord,
+    ) -> Result<Self, StoreError> {
+        let mut limits = Self {
+            now_ms: turn.now_ms(),
+            holds: vec![RecordId::END; stream.partitions.len()],
+        };
+        if stream.holds_count > 0 && limits.oldest_run(stream).is_some() {
+            limits.holds = group::holds(turn, number, stream.partitions.len())?;
+        }
+        Ok(limits)
+    }
+
     fn oldest_run(&self, stream: &StreamRecord) -> Option<Run> {
         let fronts = stream.partitions.iter().enumerate();
         let mut going: Vec<(RecordId, usize)> = fronts
@@ -171,7 +195,7 @@ impl Limits {
         if due_ms > self.now_ms {
             return Some(due_ms);
         }
-        // Nobody says when a trigger has read on.
+        // A trigger says when it has read on; consumers who settle records do not.
         Some(self.now_ms.saturating_add(RETENTION_HELD_MS))
     }
 }

@@ -75,7 +75,9 @@ impl FireTrigger {
             firing.carry_out(turn, batch, &records)?;
         }
         let (number, group) = firing.group;
+        let stream = group.stream;
         turn.put::<Groups>(&number, group);
+        stream::hold_moved(turn, stream)?;
         rearm(turn, &key, &mut live)?;
         let mut record = firing.record;
         record.live = Some(live);
