@@ -104,6 +104,11 @@ impl Progress {
 /// Does `work` and everything that follows from it, until all runs wait or have ended. Runs that
 /// are set aside stay as they are (design rule 10).
 pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
+    advance_counted(turn, work).map(drop)
+}
+
+/// As [`advance`]; returns the steps that were taken, for a turn that has more work to do.
+pub(crate) fn advance_counted(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<u32> {
     let mut progress = Progress {
         queue: VecDeque::from([work]),
         steps_count: 0,
@@ -154,5 +159,5 @@ pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
             Work::Cancel { run, reason } => finish::cancel(turn, &mut progress, run, reason)?,
         }
     }
-    Ok(())
+    Ok(progress.steps_count)
 }

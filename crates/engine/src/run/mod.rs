@@ -27,7 +27,7 @@ pub use decide::{DecideChildInput, InputVerdict};
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
-pub(crate) use advance::{Progress, Settled, Work, advance};
+pub(crate) use advance::{Progress, Settled, Work, advance, advance_counted};
 pub(crate) use execute::open_action;
 pub(crate) use failure::{error_field, error_in, is_failure};
 pub(crate) use index::update_indexes;

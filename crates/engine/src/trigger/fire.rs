@@ -7,7 +7,9 @@ use crate::definition::{StepIndex, Trigger};
 use crate::group;
 use crate::ids::{Namespace, WorkflowName};
 use crate::json::Json;
-use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
+use crate::limits::{
+    ADVANCE_STEPS_MAX, PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX,
+};
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::Reply;
 use crate::run::{self, Opening, Work};
@@ -24,7 +26,8 @@ use std::sync::Arc;
 
 /// Starts a run for each batch of records that lie next in a partition, and moves the trigger on
 /// behind them. It names where the trigger stands and the very records, so a second one finds others:
-/// exactly once without a key to remember (design rule 6).
+/// exactly once without a key to remember (design rule 6). Batches that its turn has no steps left for
+/// (W16) are left to the next firing, which is due at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireTrigger {
     /// Whose trigger.
@@ -49,6 +52,8 @@ struct Firing<'a> {
     trigger: Trigger,
     group: group::Numbered,
     record: TriggerRecord,
+    /// Steps that the runs have taken in this turn.
+    steps_count: u32,
     runs_count: u32,
     refused_count: u32,
 }
@@ -66,11 +71,15 @@ impl FireTrigger {
             trigger,
             group: group::load(turn, number)?,
             record,
+            steps_count: 0,
             runs_count: 0,
             refused_count: 0,
         };
-        let mut records = firing.pass(turn)?.into_iter();
+        let mut records = firing.read(turn)?.into_iter();
         for batch in &self.batches {
+            if firing.steps_count >= ADVANCE_STEPS_MAX {
+                break;
+            }
             let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
             firing.carry_out(turn, batch, &records)?;
         }
@@ -142,10 +151,10 @@ impl FireTrigger {
 }
 
 impl Firing<'_> {
-    /// Moves the group on behind the records that are named, and reads them.
-    fn pass(&mut self, turn: &mut Turn<'_, '_>) -> Outcome<Vec<Read>> {
+    /// Reads the records that are named, which must lie where the group stands.
+    fn read(&self, turn: &mut Turn<'_, '_>) -> Outcome<Vec<Read>> {
         let command = self.command;
-        let (_, group) = &mut self.group;
+        let (_, group) = &self.group;
         let stream = stream::load(turn, group.stream)?;
         let found = stream.partition(command.partition).copied();
         let (Some(found), Some(own)) = (found, group.partition(command.partition)) else {
@@ -174,25 +183,26 @@ impl Firing<'_> {
             };
             return Err(refusal.into());
         }
-        for (id, content) in &records {
-            group::pass(group, command.partition, (*id, content.position));
-        }
-        let is_followed = group
-            .partition(command.partition)
-            .is_some_and(|own| own.lag(&found) > 0);
+        let last = records.last();
+        let is_followed = last.is_some_and(|(_, last)| last.position < found.appended_count);
         if !is_followed && !command.is_last_due(&self.trigger, turn.now_ms()) {
             return Err(Rejection::BatchNotDue.into());
         }
         Ok(records)
     }
 
-    /// Starts the run of a batch, or gives its records to the dead-letter stream.
+    /// Moves the group on behind the records of a batch, and starts its run or gives them to the
+    /// dead-letter stream.
     fn carry_out(
         &mut self,
         turn: &mut Turn<'_, '_>,
         batch: &TriggerBatch,
         records: &[Read],
     ) -> Outcome<()> {
+        for (id, content) in records {
+            let partition = self.command.partition;
+            group::pass(&mut self.group.1, partition, (*id, content.position));
+        }
         if let Some(refusal) = &batch.refusal {
             return Ok(self.refuse(turn, records, refusal)?);
         }
@@ -230,7 +240,8 @@ impl Firing<'_> {
         let kind = EventKind::TriggerStarted { partition, records };
         turn.event(run, Event { step: None, kind });
         let step = StepIndex::START;
-        run::advance(turn, Work::Enter { run, step })
+        self.steps_count += run::advance_counted(turn, Work::Enter { run, step })?;
+        Ok(())
     }
 
     fn refuse(
