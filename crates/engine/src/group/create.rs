@@ -109,7 +109,9 @@ fn begin(
     if next == RecordId::START {
         passed_count = found.removed_count();
     } else if next < tail {
-        let place = (number, partition, next);
+        // Behind what was removed (design rule 4).
+        let from = found.front.map_or(next, |front| front.max(next));
+        let place = (number, partition, from);
         turn.visit_from::<Records>(&(number, partition), &place, |_, content| {
             passed_count = content.position - 1;
             ControlFlow::Break(())

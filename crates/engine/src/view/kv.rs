@@ -1,5 +1,6 @@
 //! Keys and their values (A40).
 
+use super::cluster;
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{KvKey, Namespace};
 use crate::limits::KV_PAGE_KEYS_MAX;
@@ -49,21 +50,40 @@ pub fn keys(
     )
 }
 
-/// Whether keys have expired at `now_ms` and are stored still, so that a sweep is due.
+/// Where a driver's reads of the keys that expire begin, so that none walks those that were taken away
+/// (design rule 4).
 ///
-/// # Errors
-/// [`StoreError`] when the store fails.
-pub fn has_expired_keys(reader: &dyn Reader, now_ms: u64) -> Result<bool, StoreError> {
-    let mut is_due = false;
-    let all = KeyRange::prefix(&encode_prefix::<KeyExpiries>(&()));
-    visit::<KeyExpiries>(
-        reader,
-        &all,
-        Order::Ascending,
-        |(expires_at_ms, _, _), ()| {
-            is_due = expires_at_ms <= now_ms;
-            ControlFlow::Break(())
-        },
-    )?;
-    Ok(is_due)
+/// A key is never set to expire before its entry's time. So what a read finds to be without keys, up to
+/// the log's time, stays so; a cursor must not outlive the state that it was used with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyCursor {
+    /// No key expires before this time, in milliseconds, and none will.
+    from_ms: u64,
+}
+
+impl KeyCursor {
+    /// When the first of the stored keys expired, by the log's own time, in milliseconds: where a sweep
+    /// begins. `None` when none has expired.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    pub fn first_expired_ms(&mut self, reader: &dyn Reader) -> Result<Option<u64>, StoreError> {
+        let now_ms = cluster(reader)?.now_ms;
+        let mut first_ms = None;
+        let past = KeyRange {
+            from: encode_prefix::<KeyExpiries>(&self.from_ms),
+            to: encode_prefix::<KeyExpiries>(&now_ms.saturating_add(1)),
+        };
+        visit::<KeyExpiries>(
+            reader,
+            &past,
+            Order::Ascending,
+            |(expires_at_ms, ..), ()| {
+                first_ms = Some(expires_at_ms);
+                ControlFlow::Break(())
+            },
+        )?;
+        self.from_ms = first_ms.unwrap_or(now_ms);
+        Ok(first_ms)
+    }
 }

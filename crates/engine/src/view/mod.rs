@@ -36,7 +36,7 @@ pub use group::{
     has_records, pending,
 };
 pub use history::{HistoryPage, history};
-pub use kv::{KeyView, has_expired_keys, key, keys};
+pub use kv::{KeyCursor, KeyView, key, keys};
 pub use namespace::{namespace, namespaces};
 pub use obligation::{
     ChildInputCheck, assignment, child_input_check, child_input_checks, has_expired_requests,

@@ -3,6 +3,7 @@
 
 mod event_types;
 mod golden;
+mod heads;
 mod invariants;
 mod plan_cache;
 mod property;

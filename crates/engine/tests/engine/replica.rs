@@ -13,13 +13,20 @@ pub(crate) struct Replica {
     pub(crate) now_ms: u64,
     /// The rows that the scans of the last command showed.
     pub(crate) rows: usize,
+    /// Where its scans began.
+    pub(crate) beginnings: Vec<Vec<u8>>,
+    /// The keys that it looked up.
+    pub(crate) lookups: Vec<Vec<u8>>,
+    /// The rows that it wrote or deleted.
+    pub(crate) writes_count: usize,
 }
 
-/// A store that counts the rows that scans show, and remembers where they begin.
+/// A store that counts the rows that scans show, and remembers where they begin and what is looked up.
 pub(crate) struct Counting<'s> {
     store: &'s MemoryStore,
     rows: Cell<usize>,
     beginnings: RefCell<Vec<Vec<u8>>>,
+    lookups: RefCell<Vec<Vec<u8>>>,
 }
 
 impl<'s> Counting<'s> {
@@ -28,6 +35,7 @@ impl<'s> Counting<'s> {
             store,
             rows: Cell::new(0),
             beginnings: RefCell::default(),
+            lookups: RefCell::default(),
         }
     }
 
@@ -42,6 +50,7 @@ impl<'s> Counting<'s> {
 
 impl Reader for Counting<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.lookups.borrow_mut().push(key.to_vec());
         self.store.get(key)
     }
 
@@ -63,6 +72,9 @@ impl Replica {
             raft_index: 0,
             now_ms: 1_000,
             rows: 0,
+            beginnings: Vec::new(),
+            lookups: Vec::new(),
+            writes_count: 0,
         }
     }
 
@@ -91,8 +103,11 @@ impl Replica {
         let counting = Counting::new(&self.store);
         let applied = self.engine.apply(&counting, self.raft_index, &entry);
         self.rows = counting.rows();
+        self.beginnings = counting.beginnings.take();
+        self.lookups = counting.lookups.take();
         let mut applied = applied.expect("memory does not fail");
         self.store.write(&applied.writes);
+        self.writes_count = applied.writes.len();
         applied.replies.remove(0)
     }
 
@@ -110,6 +125,18 @@ impl Replica {
         );
         self.store.write(&Writes::from([row]));
         self.engine = Engine::open(&self.store).expect("memory does not fail");
+    }
+
+    /// Where the scans of the last command began in a table.
+    pub(crate) fn scans_of<T: Table>(&self) -> Vec<&[u8]> {
+        let keys = self.beginnings.iter().map(Vec::as_slice);
+        keys.filter(|key| key[0] == T::NUMBER).collect()
+    }
+
+    /// How many records of a table the last command looked up by their keys.
+    pub(crate) fn lookups_of<T: Table>(&self) -> usize {
+        let keys = self.lookups.iter();
+        keys.filter(|key| key[0] == T::NUMBER).count()
     }
 
     pub(crate) fn has<T: Table>(&self, key: &T::Key) -> bool {

@@ -4,29 +4,39 @@ use super::Driver;
 use crate::limits::SWEEP_INTERVAL;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Body, Command, SweepKeys, SweepRequests, view};
+use flotilla_engine::view::{self, KeyCursor};
+use flotilla_engine::{Body, Command, SweepKeys, SweepRequests};
 use tokio::time::sleep;
 
 /// Sweeps whenever something may have expired, in bounded pieces until nothing is left.
 pub(super) async fn drive(driver: &Driver) {
+    let mut keys = KeyCursor::default();
     loop {
-        let requests = Body::SweepRequests(SweepRequests {});
-        sweep(driver, requests, view::has_expired_requests).await;
-        let keys = Body::SweepKeys(SweepKeys {});
-        sweep(driver, keys, view::has_expired_keys).await;
+        sweep(driver, requests).await;
+        sweep(driver, |reader| {
+            let from_ms = keys.first_expired_ms(reader)?;
+            Ok(from_ms.map(|from_ms| Body::SweepKeys(SweepKeys { from_ms })))
+        })
+        .await;
         sleep(SWEEP_INTERVAL).await;
     }
 }
 
+/// What forgets request ids whose window is over, if there are any.
+fn requests(reader: &dyn Reader) -> Result<Option<Body>, StoreError> {
+    // What has expired by the log's own time is removed by a sweep for certain.
+    let now_ms = view::cluster(reader)?.now_ms;
+    let is_due = view::has_expired_requests(reader, now_ms)?;
+    Ok(is_due.then_some(Body::SweepRequests(SweepRequests {})))
+}
+
+/// Submits the next piece until there is none.
 async fn sweep(
     driver: &Driver,
-    body: Body,
-    has_expired: fn(&dyn Reader, u64) -> Result<bool, StoreError>,
+    mut next: impl FnMut(&dyn Reader) -> Result<Option<Body>, StoreError>,
 ) {
-    // What has expired by the log's own time is removed by a sweep for certain.
-    let is_due = |reader: &dyn Reader| has_expired(reader, view::cluster(reader)?.now_ms);
-    while driver.read(is_due).await {
-        let command = Command::new(Namespace::default_namespace(), body.clone());
+    while let Some(body) = driver.read(&mut next).await {
+        let command = Command::new(Namespace::default_namespace(), body);
         if let Err(refusal) = driver.submit(command).await {
             return tracing::debug!(%refusal, "what has expired was not swept");
         }

@@ -1,7 +1,9 @@
 //! Reads that go on where the last one stopped find what those from the start find.
 
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::view::{DueCursor, DueSchedules, DueTimers, DueTriggers, TimerCursor};
+use flotilla_engine::view::{
+    DueCursor, DueSchedules, DueTimers, DueTriggers, KeyCursor, TimerCursor,
+};
 use flotilla_engine::{Applied, Effect};
 
 /// The cursors of the leader's drivers.
@@ -10,7 +12,11 @@ pub(super) struct Cursors {
     timers: TimerCursor,
     schedules: DueCursor,
     triggers: DueCursor,
+    keys: KeyCursor,
 }
+
+/// What the cursors find: of keys, when the first expired.
+type Found = (DueTimers, DueSchedules, DueTriggers, Option<u64>);
 
 impl Cursors {
     /// Reads after an entry, as drivers do that have heard of all its effects.
@@ -26,12 +32,13 @@ impl Cursors {
         assert_eq!(read_on, Self::default().read(store, applied.now_ms));
     }
 
-    fn read(&mut self, store: &MemoryStore, now_ms: u64) -> (DueTimers, DueSchedules, DueTriggers) {
+    fn read(&mut self, store: &MemoryStore, now_ms: u64) -> Found {
         let found = "memory does not fail";
         (
             self.timers.due_timers(store, now_ms, 2).expect(found),
             self.schedules.due_schedules(store, now_ms, 2).expect(found),
             self.triggers.due_triggers(store, now_ms, 2).expect(found),
+            self.keys.first_expired_ms(store).expect(found),
         )
     }
 }

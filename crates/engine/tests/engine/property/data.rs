@@ -9,6 +9,7 @@ use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{KvKey, PartitionKey, StreamName};
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{Retention, StreamSettings};
+use flotilla_engine::view::KeyCursor;
 use flotilla_engine::{
     AppendRecords, Body, CreateNamespace, CreateStream, DeleteKey, DeleteNamespace, DeleteStream,
     NewRecord, SetCondition, SetKey, SweepKeys, TrimStream, TrimTo,
@@ -105,7 +106,9 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
             condition: *condition,
         }),
         DataIntent::Delete { key } => Body::DeleteKey(DeleteKey { key: name(*key) }),
-        DataIntent::Sweep => Body::SweepKeys(SweepKeys {}),
+        DataIntent::Sweep => Body::SweepKeys(SweepKeys {
+            from_ms: first_ms(store),
+        }),
         DataIntent::CreateNamespace => Body::CreateNamespace(CreateNamespace {}),
         DataIntent::DeleteNamespace => Body::DeleteNamespace(DeleteNamespace {}),
         DataIntent::CreateStream { stream, count_max } => Body::CreateStream(CreateStream {
@@ -130,6 +133,12 @@ pub(super) fn body(store: &MemoryStore, intent: &DataIntent) -> Body {
         DataIntent::Group(intent) => groups::body(store, intent),
         DataIntent::Trigger(intent) => triggers::body(store, intent),
     }
+}
+
+/// Where the driver's sweep begins.
+fn first_ms(store: &MemoryStore) -> u64 {
+    let first_ms = KeyCursor::default().first_expired_ms(store);
+    first_ms.expect("memory does not fail").unwrap_or_default()
 }
 
 fn name(position: u8) -> KvKey {

@@ -70,7 +70,7 @@ fn on_keys() -> Vec<Body> {
             condition: SetCondition::IfVersion(3),
         }),
         Body::DeleteKey(DeleteKey { key: kv_key() }),
-        Body::SweepKeys(SweepKeys {}),
+        Body::SweepKeys(SweepKeys { from_ms: 9_000 }),
         Body::CreateNamespace(CreateNamespace {}),
         Body::DeleteNamespace(DeleteNamespace {}),
     ]

@@ -5,12 +5,13 @@ use super::show::{option, text};
 use super::world::World;
 use flotilla_engine::ids::KvKey;
 use flotilla_engine::tables::{KeyExpiries, KeyRecord};
+use flotilla_engine::view::{self, KeyCursor};
 use flotilla_engine::{
-    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys, view,
+    Body, CreateNamespace, DeleteKey, DeleteNamespace, SetCondition, SetKey, SweepKeys,
 };
 use std::num::NonZeroU64;
 
-/// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys`; `create-namespace` and
+/// `set K VALUE ttl=MS if-absent if-version=N`, `delete-key K`, `sweep-keys from=MS`; `create-namespace` and
 /// `delete-namespace` act on the one that `namespace=` names
 pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
     Some(match verb {
@@ -27,7 +28,9 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
         "delete-key" => Body::DeleteKey(DeleteKey {
             key: key(line.word()),
         }),
-        "sweep-keys" => Body::SweepKeys(SweepKeys {}),
+        "sweep-keys" => Body::SweepKeys(SweepKeys {
+            from_ms: line.number("from").unwrap_or_default(),
+        }),
         "create-namespace" => Body::CreateNamespace(CreateNamespace {}),
         "delete-namespace" => Body::DeleteNamespace(DeleteNamespace {}),
         _ => return None,
@@ -53,13 +56,14 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
 }
 
 fn expiries(world: &World) -> String {
-    let is_due = view::has_expired_keys(&world.store, world.last_ms());
+    let first_ms = KeyCursor::default().first_expired_ms(&world.store);
+    let is_due = first_ms.expect("memory does not fail").is_some();
     let rows = world.rows::<KeyExpiries>();
     let rows = rows
         .iter()
         .map(|((at_ms, _, key), ())| format!("{key} at {at_ms}\n"));
     let rows: String = rows.collect();
-    format!("due {}\n{rows}", is_due.expect("memory does not fail"))
+    format!("due {is_due}\n{rows}")
 }
 
 fn namespaces(world: &World) -> String {

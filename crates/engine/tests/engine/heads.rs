@@ -1,0 +1,131 @@
+//! What commands and drivers read: none walks rows that were taken away, and none decodes what it does
+//! not use (design rule 4).
+
+use crate::replica::{Counting, Replica};
+use crate::samples;
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::ids::{KvKey, StreamName, StreamNumber};
+use flotilla_engine::tables::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
+use flotilla_engine::view::KeyCursor;
+use flotilla_engine::{
+    AppendRecords, Body, CreateGroup, CreateStream, NewGroup, NewRecord, RecordId, Reply,
+    SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo,
+};
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// Sets a key that lives for so long.
+fn set(replica: &mut Replica, key: &str, ttl_ms: u64) {
+    let set = SetKey {
+        key: KvKey::new(key).expect("a key"),
+        value: Bytes::from("v"),
+        ttl_ms: NonZeroU64::new(ttl_ms),
+        condition: SetCondition::Always,
+    };
+    replica.ask(Body::SetKey(set)).expect("accepted");
+}
+
+/// When the first key expired, and where the read began.
+fn look(replica: &Replica, cursor: &mut KeyCursor) -> (Option<u64>, Vec<u8>) {
+    let counting = Counting::new(&replica.store);
+    let first_ms = cursor.first_expired_ms(&counting);
+    let first_ms = first_ms.expect("memory does not fail");
+    (first_ms, counting.beginnings().remove(0))
+}
+
+fn expiring_at(due_ms: u64) -> Vec<u8> {
+    encode_prefix::<KeyExpiries>(&due_ms)
+}
+
+/// Lets the cluster's time follow.
+fn tick(replica: &mut Replica) {
+    set(replica, "clock", 0);
+}
+
+#[test]
+fn a_sweep_of_keys_begins_at_the_first_that_has_expired_and_reads_no_value() {
+    let mut replica = Replica::new();
+    let mut cursor = KeyCursor::default();
+    set(&mut replica, "a", 10);
+    set(&mut replica, "b", 20);
+    assert_eq!(look(&replica, &mut cursor), (None, expiring_at(0)));
+    replica.now_ms = 1_015;
+    tick(&mut replica);
+    assert_eq!(
+        look(&replica, &mut cursor),
+        (Some(1_010), expiring_at(1_000))
+    );
+    let sweep = |from_ms| Body::SweepKeys(SweepKeys { from_ms });
+    replica.ask(sweep(1_010)).expect("accepted");
+    assert_eq!(replica.scans_of::<KeyExpiries>(), [expiring_at(1_010)]);
+    assert_eq!(replica.lookups_of::<Keys>(), 0);
+    let key = |name| (samples::namespace(), KvKey::new(name).expect("a key"));
+    assert!(!replica.has::<Keys>(&key("a")) && replica.has::<Keys>(&key("b")));
+    assert_eq!(look(&replica, &mut cursor), (None, expiring_at(1_010)));
+    // A key may still expire from the log's time on, and is not missed.
+    set(&mut replica, "c", 1);
+    replica.now_ms = 1_030;
+    tick(&mut replica);
+    assert_eq!(
+        look(&replica, &mut cursor),
+        (Some(1_016), expiring_at(1_015))
+    );
+}
+
+fn stream() -> StreamName {
+    StreamName::new("s").expect("a name")
+}
+
+fn create_stream(replica: &mut Replica, partitions: u32) {
+    let settings = StreamSettings {
+        partitions: NonZeroU32::new(partitions).expect("above zero"),
+        ..StreamSettings::default()
+    };
+    let create = CreateStream {
+        stream: stream(),
+        settings,
+    };
+    replica.ask(Body::CreateStream(create)).expect("accepted");
+}
+
+/// Appends a record to a partition; its id.
+fn append(replica: &mut Replica, partition: u32) -> RecordId {
+    let record = NewRecord {
+        payload: Bytes::from("1"),
+        headers: BTreeMap::new(),
+        key: None,
+        partition: Some(partition),
+    };
+    let append = AppendRecords {
+        stream: stream(),
+        records: vec![record],
+    };
+    match replica.ask(Body::AppendRecords(append)) {
+        Ok(Reply::RecordsAppended { first }) => first,
+        other => panic!("not appended, but {other:?}"),
+    }
+}
+
+#[test]
+fn a_group_that_begins_among_records_that_are_gone_looks_behind_them() {
+    let mut replica = Replica::new();
+    create_stream(&mut replica, 1);
+    let gone = append(&mut replica, 0);
+    replica.now_ms += 1_000;
+    let front = append(&mut replica, 0);
+    let trim = TrimStream {
+        stream: stream(),
+        to: TrimTo::Before(front),
+    };
+    replica.ask(Body::TrimStream(trim)).expect("accepted");
+    let new = NewGroup {
+        settings: samples::group_settings(),
+        start: StreamPosition::Id(gone),
+    };
+    let mut group = samples::group();
+    group.stream = stream();
+    let create = CreateGroup { group, new };
+    replica.ask(Body::CreateGroup(create)).expect("accepted");
+    let first = encode_prefix::<Records>(&(StreamNumber(1), 0_u32, front));
+    assert_eq!(replica.scans_of::<Records>(), [first]);
+}
