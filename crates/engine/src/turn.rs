@@ -2,19 +2,20 @@
 
 use crate::cache::Cache;
 mod changes;
+mod scan;
 
 use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
 use crate::heads::QueueHeads;
 use crate::ids::{ActionRunNumber, RunNumber};
-use crate::overlay::{Cell, Overlay, merged};
+use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
-use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
+use crate::store::{KeyRange, Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Event, Key,
-    Quarantined, QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged, decode_key,
-    decode_record, decode_row, encode_key, encode_prefix, range_from,
+    Quarantined, QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged,
+    decode_record, encode_key, encode_prefix, range_from,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -266,7 +267,7 @@ impl<'t, 'e> Turn<'t, 'e> {
         if range.is_empty() {
             return Ok(());
         }
-        self.visit_rows::<T>(range, Some(range.clone()), &mut visit)
+        self.visit_rows::<T>(range, Some(range), &mut visit)
             .map(drop)
     }
 
@@ -298,65 +299,11 @@ impl<'t, 'e> Turn<'t, 'e> {
         }
         let stored = self.entry.heads.stored_range(&range);
         let is_looked_up = stored.is_some();
-        let first = self.visit_rows::<Ready>(&range, stored, &mut |key, _| visit(key))?;
+        let first = self.visit_rows::<Ready>(&range, stored.as_ref(), &mut |key, _| visit(key))?;
         if is_looked_up {
             self.entry.heads.found(prefix, first);
         }
         Ok(())
-    }
-
-    /// Visits the written rows of `range` and the stored ones of `stored`; returns the first stored
-    /// key.
-    fn visit_rows<T: Table>(
-        &self,
-        range: &KeyRange,
-        stored: Option<KeyRange>,
-        visit: &mut dyn FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut written = merged(&self.overlay, &self.entry.overlay, range).peekable();
-        let mut visit_written = |key: &[u8], cell: Option<&Cell>| match (decode_key::<T>(key), cell)
-        {
-            (Some(key), Some(cell)) => visit(key, cell.record::<T>()),
-            (_, None) | (None, _) => ControlFlow::Continue(()),
-        };
-        let mut failure = None;
-        let mut is_done = false;
-        let mut first = None;
-        if let Some(stored) = stored {
-            self.entry
-                .store
-                .scan(&stored, Order::Ascending, &mut |key, value| {
-                    first.get_or_insert_with(|| key.to_vec());
-                    while let Some((earlier, cell)) = written.next_if(|(written, _)| *written < key)
-                    {
-                        if visit_written(earlier, cell).is_break() {
-                            is_done = true;
-                            return ControlFlow::Break(());
-                        }
-                    }
-                    let flow = match written.next_if(|(written, _)| *written == key) {
-                        Some((key, cell)) => visit_written(key, cell),
-                        None => match decode_row::<T>(key, value) {
-                            Ok((_, record)) => {
-                                visit_written(key, Some(&Cell::new::<T>(Arc::new(record))))
-                            }
-                            Err(error) => {
-                                failure = Some(error);
-                                ControlFlow::Break(())
-                            }
-                        },
-                    };
-                    is_done = flow.is_break();
-                    flow
-                })?;
-        }
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        while !is_done && let Some((key, cell)) = written.next() {
-            is_done = visit_written(key, cell).is_break();
-        }
-        Ok(first)
     }
 
     /// Whether the turn wrote or deleted anything so far.

@@ -209,9 +209,13 @@ pub fn visit<T: Table>(
 /// # Errors
 /// [`StoreError`] when the row is no row of `T`: the store is damaged.
 pub fn decode_row<T: Table>(key: &[u8], value: &[u8]) -> Result<(T::Key, T::Record), StoreError> {
-    let decoded = decode_key::<T>(key).ok_or_else(|| damaged_key(T::NUMBER, key))?;
     let record = decode_record::<T>(value).map_err(damaged)?;
-    Ok((decoded, record))
+    Ok((key_of::<T>(key)?, record))
+}
+
+/// The key of a row of `T`, or the failure of a store that is damaged.
+pub(crate) fn key_of<T: Table>(bytes: &[u8]) -> Result<T::Key, StoreError> {
+    decode_key::<T>(bytes).ok_or_else(|| damaged_key(T::NUMBER, bytes))
 }
 
 pub(crate) fn damaged(error: DecodeError) -> StoreError {

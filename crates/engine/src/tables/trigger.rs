@@ -2,6 +2,7 @@
 
 use super::{DefinitionNumber, tables};
 use crate::ids::{GroupNumber, Namespace, StreamName, WorkflowName};
+use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -32,12 +33,34 @@ pub struct TriggerRecord {
 }
 
 /// The trigger of the latest revision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveTrigger {
     /// The revision.
     pub definition: DefinitionNumber,
     /// The consumer group whose cursor is its own; `None` while there is no such stream.
     pub group: Option<GroupNumber>,
+    /// By partition: the first record that was found behind the group's cursor, so that nobody looks
+    /// for it again before the group has passed it. What lies before the cursor counts for nothing.
+    pub first_found: Vec<Option<RecordId>>,
     /// From when on the driver must look, in milliseconds; `None` while there is nothing to fire.
     pub due_ms: Option<u64>,
+}
+
+impl LiveTrigger {
+    /// The trigger of a revision, before it reads a stream.
+    #[must_use]
+    pub fn new(definition: DefinitionNumber) -> Self {
+        Self {
+            definition,
+            group: None,
+            first_found: Vec::new(),
+            due_ms: None,
+        }
+    }
+
+    /// The record that was found first in a partition, if it was looked for.
+    #[must_use]
+    pub fn first_found(&self, partition: u32) -> Option<RecordId> {
+        *self.first_found.get(usize::try_from(partition).ok()?)?
+    }
 }

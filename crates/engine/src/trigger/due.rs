@@ -2,7 +2,7 @@
 
 use crate::definition::Trigger;
 use crate::effect::Effect;
-use crate::ids::{Namespace, StreamNumber, WorkflowName};
+use crate::ids::{Namespace, WorkflowName};
 use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{
@@ -10,7 +10,6 @@ use crate::tables::{
     PartitionRecord, Records, StreamRecord, Streams, TriggersDue, Workflows,
 };
 use crate::turn::Turn;
-use std::ops::ControlFlow;
 
 /// Whose trigger.
 pub(super) type TriggerKey = (Namespace, WorkflowName);
@@ -60,7 +59,7 @@ pub(super) fn block(
 fn find_due(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
-    live: &LiveTrigger,
+    live: &mut LiveTrigger,
 ) -> Result<Option<u64>, StoreError> {
     let Some(number) = live.group else {
         return Ok(None);
@@ -82,17 +81,32 @@ fn find_due(
     if whole_ms.is_some() {
         return Ok(whole_ms);
     }
-    let mut due_ms: Option<u64> = None;
-    for (partition, pair) in (0..).zip(group.partitions.iter().zip(&stream.partitions)) {
-        let first = first_pending(pair, |from| {
-            first_from(turn, (group.stream, partition), from)
-        })?;
-        if let Some(first) = first {
-            let flush_ms = first.ms.saturating_add(trigger.batch_timeout_ms);
-            due_ms = Some(due_ms.map_or(flush_ms, |due_ms| due_ms.min(flush_ms)));
-        }
+    let first = find_first(turn, (&group, &stream), live)?;
+    Ok(first.map(|first| first.ms.saturating_add(trigger.batch_timeout_ms)))
+}
+
+/// The oldest record that the group has not read, over all partitions. What is found is noted, so that
+/// a stream that grows is not searched again.
+fn find_first(
+    turn: &Turn<'_, '_>,
+    (group, stream): (&GroupRecord, &StreamRecord),
+    live: &mut LiveTrigger,
+) -> Result<Option<RecordId>, StoreError> {
+    let mut all = Vec::with_capacity(stream.partitions.len());
+    for (partition, (own, found)) in (0..).zip(group.partitions.iter().zip(&stream.partitions)) {
+        let place = Unread {
+            own,
+            found,
+            noted: live.first_found(partition),
+        };
+        all.push(place.first(|from| {
+            let rows = (group.stream, partition);
+            let first = turn.first_key_from::<Records>(&rows, &(rows.0, rows.1, from))?;
+            Ok(first.map(|(_, _, id)| id))
+        })?);
     }
-    Ok(due_ms)
+    live.first_found = all;
+    Ok(live.first_found.iter().flatten().min().copied())
 }
 
 /// Since when a partition has a whole batch, in milliseconds; `None` when none has. The time of the
@@ -107,31 +121,30 @@ fn whole_since_ms(
     times.min()
 }
 
-/// The first record of a partition that its group has not read.
-pub(crate) fn first_pending(
-    (own, found): (&GroupPartition, &PartitionRecord),
-    first_from: impl Fn(RecordId) -> Result<Option<RecordId>, StoreError>,
-) -> Result<Option<RecordId>, StoreError> {
-    if own.lag(found) == 0 {
-        return Ok(None);
-    }
-    match found.front {
-        Some(front) if own.next <= front => Ok(Some(front)),
-        Some(_) => first_from(own.next),
-        None => Ok(None),
-    }
+/// What a trigger's group has not read of a partition.
+pub(crate) struct Unread<'a> {
+    pub(crate) own: &'a GroupPartition,
+    pub(crate) found: &'a PartitionRecord,
+    /// What was found first the last time.
+    pub(crate) noted: Option<RecordId>,
 }
 
-fn first_from(
-    turn: &Turn<'_, '_>,
-    (stream, partition): (StreamNumber, u32),
-    from: RecordId,
-) -> Result<Option<RecordId>, StoreError> {
-    let place = (stream, partition, from);
-    let mut first = None;
-    turn.visit_from::<Records>(&(stream, partition), &place, |(_, _, id), _| {
-        first = Some(id);
-        ControlFlow::Break(())
-    })?;
-    Ok(first)
+impl Unread<'_> {
+    /// The first record; `first_from` looks for it where it is not known.
+    pub(crate) fn first(
+        &self,
+        first_from: impl FnOnce(RecordId) -> Result<Option<RecordId>, StoreError>,
+    ) -> Result<Option<RecordId>, StoreError> {
+        let next = self.own.next;
+        if self.own.lag(self.found) == 0 {
+            return Ok(None);
+        }
+        match (self.found.front, self.noted) {
+            (Some(front), _) if next <= front => Ok(Some(front)),
+            // Records go from the front on, which lies before the cursor: so it is there.
+            (Some(_), Some(noted)) if next <= noted => Ok(Some(noted)),
+            (Some(_), _) => first_from(next),
+            (None, _) => Ok(None),
+        }
+    }
 }

@@ -107,7 +107,8 @@ impl FireTrigger {
         let record = load(turn, key)?;
         let is_named =
             |live: &LiveTrigger| live.definition == self.definition && live.due_ms.is_some();
-        let live = record.live.filter(is_named).ok_or_else(|| self.moved())?;
+        let live = record.live.clone().filter(is_named);
+        let live = live.ok_or_else(|| self.moved())?;
         Ok((record, live))
     }
 

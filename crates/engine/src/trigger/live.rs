@@ -28,10 +28,8 @@ pub(crate) fn make_live(
     definition: DefinitionNumber,
 ) -> Outcome<()> {
     let mut record = load(turn, key)?;
-    if record
-        .live
-        .is_some_and(|live| live.definition == definition)
-    {
+    let is_live = |live: &LiveTrigger| live.definition == definition;
+    if record.live.as_ref().is_some_and(is_live) {
         return Ok(());
     }
     let latest = pinned(turn, definition)?;
@@ -43,11 +41,8 @@ pub(crate) fn make_live(
         leave(turn, key, old)?;
     }
     if let Some(trigger) = trigger {
-        let mut live = LiveTrigger {
-            definition,
-            group: join(turn, key, trigger)?,
-            due_ms: None,
-        };
+        let mut live = LiveTrigger::new(definition);
+        live.group = join(turn, key, trigger)?;
         rearm(turn, key, &mut live)?;
         record.live = Some(live);
     }
@@ -63,14 +58,14 @@ pub(crate) fn set_enabled(
     is_enabled: bool,
 ) -> Result<(), StoreError> {
     let mut record = load(turn, key)?;
-    let Some(mut live) = record.live else {
+    let Some(mut live) = record.live.clone() else {
         return Ok(());
     };
     if let Some(group) = live.group {
         group::set_holding(turn, group, is_enabled)?;
     }
     rearm(turn, key, &mut live)?;
-    if record.live != Some(live) {
+    if record.live.as_ref() != Some(&live) {
         record.live = Some(live);
         turn.put::<Triggers>(key, record);
     }

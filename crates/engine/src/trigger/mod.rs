@@ -15,6 +15,6 @@ mod source;
 pub use batch::{BatchedRecord, TriggerBatch, input};
 pub use fire::FireTrigger;
 
-pub(crate) use due::first_pending;
+pub(crate) use due::Unread;
 pub(crate) use live::{make_live, set_aside, set_enabled};
 pub(crate) use source::{stream_appeared, stream_changed, stream_gone};

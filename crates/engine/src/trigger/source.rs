@@ -26,6 +26,7 @@ pub(crate) fn stream_changed(turn: &mut Turn<'_, '_>, source: &Source) -> Result
 pub(crate) fn stream_gone(turn: &mut Turn<'_, '_>, source: &Source) -> Result<(), StoreError> {
     change_each(turn, source, |turn, key, live| {
         live.group = None;
+        live.first_found.clear();
         disarm(turn, key, live);
         Ok(())
     })
@@ -42,7 +43,7 @@ fn change_each(
     for ((_, _, namespace, workflow), _) in triggers {
         let key = (namespace, workflow);
         let mut record = load(turn, &key)?;
-        let Some(mut live) = record.live else {
+        let Some(mut live) = record.live.clone() else {
             continue;
         };
         turn.suspect(Subject::Trigger(live.definition));
@@ -53,7 +54,7 @@ fn change_each(
                 panic!("a trigger's group was checked when it became live, but {rejection}")
             }
         }
-        if record.live != Some(live) {
+        if record.live.as_ref() != Some(&live) {
             record.live = Some(live);
             turn.put::<Triggers>(&key, record);
         }

@@ -13,7 +13,7 @@ use crate::tables::{
     Records, StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key,
     range_from, read, visit,
 };
-use crate::trigger;
+use crate::trigger::Unread;
 use std::ops::ControlFlow;
 
 /// A workflow's trigger.
@@ -154,9 +154,12 @@ pub fn trigger_firings(
     };
     let mut due: Vec<(RecordId, u32)> = Vec::new();
     for (partition, (own, place)) in (0..).zip(group.partitions.iter().zip(&stream.partitions)) {
-        let first = trigger::first_pending((own, place), |from| {
-            first_from(reader, (group.stream, partition, from))
-        })?;
+        let unread = Unread {
+            own,
+            found: place,
+            noted: found.live.first_found(partition),
+        };
+        let first = unread.first(|from| first_from(reader, (group.stream, partition, from)))?;
         let is_whole = own.lag(place) >= u64::from(found.trigger.batch_size);
         let is_due = |first: &RecordId| {
             is_whole || first.ms.saturating_add(found.trigger.batch_timeout_ms) <= now_ms
@@ -200,7 +203,7 @@ impl Live {
         let Some(record) = read::<Triggers>(reader, key)? else {
             return Ok(None);
         };
-        let Some(live) = record.live else {
+        let Some(live) = record.live.clone() else {
             return Ok(None);
         };
         let Some(definition) = read::<Definitions>(reader, &live.definition)? else {

@@ -3,13 +3,15 @@
 
 use crate::replica::{Counting, Replica};
 use crate::samples;
+use crate::script::define;
 use flotilla_engine::bytes::Bytes;
-use flotilla_engine::ids::{KvKey, StreamName, StreamNumber};
+use flotilla_engine::ids::{KvKey, StreamName, StreamNumber, WorkflowName};
+use flotilla_engine::json::Json;
 use flotilla_engine::tables::{KeyExpiries, Keys, Records, StreamSettings, encode_prefix};
-use flotilla_engine::view::KeyCursor;
+use flotilla_engine::view::{self, InputJudge, KeyCursor};
 use flotilla_engine::{
-    AppendRecords, Body, CreateGroup, CreateStream, NewGroup, NewRecord, RecordId, Reply,
-    SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo,
+    AppendRecords, Body, CreateDefinition, CreateGroup, CreateStream, NewGroup, NewRecord,
+    RecordId, Reply, SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo,
 };
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -128,4 +130,62 @@ fn a_group_that_begins_among_records_that_are_gone_looks_behind_them() {
     replica.ask(Body::CreateGroup(create)).expect("accepted");
     let first = encode_prefix::<Records>(&(StreamNumber(1), 0_u32, front));
     assert_eq!(replica.scans_of::<Records>(), [first]);
+}
+
+/// Every payload is JSON, and no input is refused.
+struct Accepts;
+
+impl InputJudge for Accepts {
+    fn is_json(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn refusal(&self, _: &Json) -> Option<String> {
+        None
+    }
+}
+
+/// Fires what the trigger has to fire now.
+fn fire(replica: &mut Replica) {
+    let workflow = WorkflowName::new("order").expect("a name");
+    let key = (samples::namespace(), workflow);
+    let firings = view::trigger_firings(&replica.store, &key, (replica.now_ms, 100));
+    for firing in firings.expect("memory does not fail") {
+        let command = firing.command(&Accepts).expect("something to fire");
+        replica.ask(Body::FireTrigger(command)).expect("accepted");
+    }
+}
+
+#[test]
+fn an_append_reads_no_record_to_find_out_when_a_trigger_is_due() {
+    let mut replica = Replica::new();
+    create_stream(&mut replica, 8);
+    let text = "define order 1\n trigger s batch=100 timeout=50\n \
+        start: wait go -> success=flo.Completed";
+    let create = CreateDefinition {
+        definition: define(text),
+        source: String::new(),
+        make_latest: false,
+    };
+    let created = replica.ask(Body::CreateDefinition(Box::new(create)));
+    created.expect("the definition is right");
+    // What was fired stays: the trigger stands in the midst of each partition.
+    for partition in 0..8 {
+        append(&mut replica, partition);
+    }
+    replica.now_ms += 50;
+    fire(&mut replica);
+    for partition in 0..8 {
+        append(&mut replica, partition);
+    }
+    for partition in (0..8).rev() {
+        append(&mut replica, partition);
+        assert!(replica.scans_of::<Records>().is_empty());
+    }
+    // The first of a partition is looked for once the trigger has passed the one before, and no more.
+    replica.now_ms += 50;
+    fire(&mut replica);
+    append(&mut replica, 3);
+    append(&mut replica, 3);
+    assert!(replica.scans_of::<Records>().is_empty());
 }

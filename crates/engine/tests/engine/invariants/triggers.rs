@@ -25,7 +25,7 @@ pub(super) fn check(store: &MemoryStore) {
         let latest = read::<Definitions>(store, &workflow.latest).expect("a latest revision");
         let trigger = latest.definition.trigger;
         assert_eq!(record.live.is_some(), trigger.is_some(), "{key:?}");
-        let (Some(live), Some(trigger)) = (record.live, trigger) else {
+        let (Some(live), Some(trigger)) = (record.live.clone(), trigger) else {
             continue;
         };
         assert_eq!(live.definition, workflow.latest, "{key:?}");

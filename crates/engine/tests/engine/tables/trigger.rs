@@ -12,6 +12,7 @@ pub(super) fn rows() -> Vec<Row> {
         live: Some(LiveTrigger {
             definition: DefinitionNumber(4),
             group: Some(GroupNumber(2)),
+            first_found: vec![Some(samples::record_id()), None],
             due_ms: Some(60_000),
         }),
         runs_count: 5,

@@ -1,0 +1,112 @@
+//! Scans of a turn: what was written lies over what is stored.
+
+use super::Turn;
+use crate::overlay::{Cell, merged};
+use crate::store::{KeyRange, Order, StoreError};
+use crate::tables::{Key, Table, damaged, decode_record, key_of, range_from};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Whether a scan goes on, unless the store fails.
+type Flow = Result<ControlFlow<()>, StoreError>;
+
+/// Called for each key of a scan, with what is there, until it breaks.
+type Visit<'a> = &'a mut dyn FnMut(&[u8], Found<'_>) -> Flow;
+
+/// What a scan finds at a key.
+enum Found<'a> {
+    /// A record that the entry wrote.
+    Written(&'a Cell),
+    /// The bytes that are stored; nobody pays for decoding them who does not ask.
+    Stored(&'a [u8]),
+}
+
+impl Found<'_> {
+    fn record<T: Table>(self) -> Result<Arc<T::Record>, StoreError> {
+        match self {
+            Self::Written(cell) => Ok(cell.record::<T>()),
+            Self::Stored(value) => decode_record::<T>(value).map(Arc::new).map_err(damaged),
+        }
+    }
+}
+
+impl Turn<'_, '_> {
+    /// The first key of `T` that is not before `first` and begins with `prefix`. No record is decoded.
+    pub(crate) fn first_key_from<T: Table>(
+        &self,
+        prefix: &impl Key,
+        first: &impl Key,
+    ) -> Result<Option<T::Key>, StoreError> {
+        let range = range_from::<T>(prefix, first);
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let mut found = None;
+        self.visit_found(&range, Some(&range), &mut |key, _| {
+            found = Some(key_of::<T>(key)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Visits the written rows of `range` and the stored ones of `stored`; returns the first stored
+    /// key.
+    pub(super) fn visit_rows<T: Table>(
+        &self,
+        range: &KeyRange,
+        stored: Option<&KeyRange>,
+        visit: &mut dyn FnMut(T::Key, Arc<T::Record>) -> ControlFlow<()>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.visit_found(range, stored, &mut |key, found| {
+            Ok(visit(key_of::<T>(key)?, found.record::<T>()?))
+        })
+    }
+
+    fn visit_found(
+        &self,
+        range: &KeyRange,
+        stored: Option<&KeyRange>,
+        visit: Visit<'_>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut written = merged(&self.overlay, &self.entry.overlay, range).peekable();
+        let mut first = None;
+        let mut flow = Ok(ControlFlow::Continue(()));
+        let mut show = |key: &[u8], value: &[u8]| {
+            while let Some((earlier, cell)) = written.next_if(|(written, _)| *written < key) {
+                if show_written(visit, earlier, cell)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            match written.next_if(|(written, _)| *written == key) {
+                Some((key, cell)) => show_written(visit, key, cell),
+                None => visit(key, Found::Stored(value)),
+            }
+        };
+        if let Some(stored) = stored {
+            let store = self.entry.store;
+            store.scan(stored, Order::Ascending, &mut |key, value| {
+                first.get_or_insert_with(|| key.to_vec());
+                flow = show(key, value);
+                match flow {
+                    Ok(flow) => flow,
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+        }
+        while flow?.is_continue() {
+            let Some((key, cell)) = written.next() else {
+                break;
+            };
+            flow = show_written(visit, key, cell);
+        }
+        Ok(first)
+    }
+}
+
+/// Shows a written row, unless it was deleted.
+fn show_written(visit: Visit<'_>, key: &[u8], cell: Option<&Cell>) -> Flow {
+    match cell {
+        Some(cell) => visit(key, Found::Written(cell)),
+        None => Ok(ControlFlow::Continue(())),
+    }
+}
