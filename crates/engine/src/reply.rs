@@ -150,4 +150,11 @@ pub enum Reply {
         /// Records that went to the dead-letter stream.
         refused_count: u32,
     },
+    /// [`crate::command::Body::DeleteNamespace`]
+    NamespaceDeleted {
+        /// False when it was not there.
+        is_found: bool,
+        /// Whether some of what goes with it is left, and so is the namespace: send another command.
+        has_more: bool,
+    },
 }

@@ -1,22 +1,22 @@
 //! Deleting a namespace (A41).
 
 use crate::ids::Namespace;
-use crate::limits::SWEEP_ROWS_MAX;
+use crate::limits::{KV_PAGE_KEYS_MAX, SWEEP_ROWS_MAX};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunsByAction, Actions, DeadLetterQueues, DeadLetters, Keys, Namespaces, StreamNames,
-    Table, Workers, Workflows,
+    ActionRunsByAction, Actions, DeadLetterQueues, DeadLetters, KeyRecord, Keys, Namespaces,
+    StreamNames, Table, Workers, Workflows,
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 
 /// Deletes the namespace that the command is sent to, which must be empty but for workers that have
-/// long been silent. Deleting one that is not
-/// there is no error; the reply says so.
+/// long been silent. What goes with it goes in bounded pieces: while there is more the namespace stays,
+/// and the reply asks for another command. Deleting one that is not there is no error; the reply says
+/// so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteNamespace {}
 
@@ -26,25 +26,42 @@ impl DeleteNamespace {
             return Err(Rejection::NamespaceIsDefault.into());
         }
         let is_found = turn.get::<Namespaces>(namespace)?.is_some();
-        worker::remove_silent(turn, namespace)?;
-        let left = left(turn, namespace)?;
+        let has_more = sweep(turn, namespace)?;
+        // Of many workers only what is swept is known to be silent.
+        let are_workers_left = !has_more && has_rows::<Workers>(turn, namespace)?;
+        let left = left(turn, namespace, are_workers_left)?;
         if !left.is_empty() {
             let namespace = namespace.clone();
             let left = left.join(", ");
             return Err(Rejection::NamespaceNotEmpty { namespace, left }.into());
         }
-        // One for each action that ever had a letter: nothing else of the namespace outlives its use.
-        for (queue, _) in turn.list::<DeadLetterQueues>(namespace, usize::MAX)? {
-            turn.delete::<DeadLetterQueues>(&queue);
+        if !has_more {
+            turn.delete::<Namespaces>(namespace);
         }
-        turn.delete::<Namespaces>(namespace);
-        Ok(Reply::Deleted { is_found })
+        Ok(Reply::NamespaceDeleted { is_found, has_more })
     }
+}
+
+/// Removes a piece of what goes with a namespace: silent workers, and one row for each action that ever
+/// had a letter. True when there is more.
+fn sweep(turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
+    let removed = worker::remove_silent(turn, namespace, SWEEP_ROWS_MAX)?;
+    let room = SWEEP_ROWS_MAX - removed;
+    let queues = turn.list::<DeadLetterQueues>(namespace, room)?;
+    for (queue, _) in &queues {
+        turn.delete::<DeadLetterQueues>(queue);
+    }
+    // With no room left there may be rows that were not looked at.
+    Ok(queues.len() == room)
 }
 
 /// What is left in a namespace, in the plural. Runs, plans, schedules and triggers are left as long as
 /// their workflow; what waits to be forgotten (W4) is a run or an action run.
-fn left(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<Vec<&'static str>, StoreError> {
+fn left(
+    turn: &Turn<'_, '_>,
+    namespace: &Namespace,
+    are_workers_left: bool,
+) -> Result<Vec<&'static str>, StoreError> {
     let found = [
         ("workflows", has_rows::<Workflows>(turn, namespace)?),
         ("actions", has_rows::<Actions>(turn, namespace)?),
@@ -53,7 +70,7 @@ fn left(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<Vec<&'static str>,
             has_rows::<ActionRunsByAction>(turn, namespace)?,
         ),
         ("dead letters", has_rows::<DeadLetters>(turn, namespace)?),
-        ("workers", has_rows::<Workers>(turn, namespace)?),
+        ("workers", are_workers_left),
         ("keys", has_keys(turn, namespace)?),
         ("streams", has_rows::<StreamNames>(turn, namespace)?),
     ];
@@ -62,22 +79,13 @@ fn left(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<Vec<&'static str>,
 }
 
 fn has_rows<T: Table>(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
-    Ok(!turn.list::<T>(namespace, 1)?.is_empty())
+    Ok(turn.first_key_from::<T>(namespace, namespace)?.is_some())
 }
 
-/// Whether a key is left that has not expired; of very many expired ones, the sweep comes first.
+/// Whether a key is left that has not expired; of more expired ones than are looked at, the sweep comes
+/// first.
 fn has_keys(turn: &Turn<'_, '_>, namespace: &Namespace) -> Result<bool, StoreError> {
-    let now_ms = turn.now_ms();
-    let mut expired_count = 0;
-    let mut is_left = false;
-    turn.visit::<Keys>(namespace, |_, record| {
-        expired_count += 1;
-        is_left = record.is_live(now_ms) || expired_count == SWEEP_ROWS_MAX;
-        if is_left {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    Ok(is_left)
+    let keys = turn.list::<Keys>(namespace, KV_PAGE_KEYS_MAX)?;
+    let is_live = |record: &KeyRecord| record.is_live(turn.now_ms());
+    Ok(keys.len() == KV_PAGE_KEYS_MAX || keys.iter().any(|(_, record)| is_live(record)))
 }

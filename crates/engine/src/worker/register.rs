@@ -123,16 +123,19 @@ fn fresh(now_ms: u64) -> WorkerActivityRecord {
     }
 }
 
-/// Removes the workers of a namespace that have fallen silent and hold no lease: they are listed for
-/// people only, and keep no namespace (A41).
+/// Removes workers of a namespace that have fallen silent and hold no lease, at most `count_max`: they
+/// are listed for people only, and keep no namespace (A41). Returns how many.
 pub(crate) fn remove_silent(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
-) -> Result<(), StoreError> {
-    for ((_, _, worker_id), _) in turn.list::<SilentWorkers>(namespace, usize::MAX)? {
+    count_max: usize,
+) -> Result<usize, StoreError> {
+    let silent = turn.list::<SilentWorkers>(namespace, count_max)?;
+    let count = silent.len();
+    for ((_, _, worker_id), _) in silent {
         remove(turn, &(namespace.clone(), worker_id))?;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Removes every trace of a worker; hands out the tasks that it held.

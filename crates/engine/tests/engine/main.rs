@@ -5,6 +5,7 @@ mod event_types;
 mod golden;
 mod heads;
 mod invariants;
+mod namespaces;
 mod plan_cache;
 mod property;
 mod queues;

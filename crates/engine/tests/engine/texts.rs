@@ -103,6 +103,10 @@ fn replies() -> Vec<Reply> {
             runs_count: 2,
             refused_count: 1,
         },
+        Reply::NamespaceDeleted {
+            is_found: true,
+            has_more: true,
+        },
     ]
 }
 

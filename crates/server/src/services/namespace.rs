@@ -8,7 +8,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::namespace_service_server::NamespaceService;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, CreateNamespace, DeleteNamespace, Reply, view};
+use flotilla_engine::{Body, Command, CreateNamespace, DeleteNamespace, Reply, RequestId, view};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -101,13 +101,24 @@ async fn delete(
     asked: v1::DeleteNamespaceRequest,
     deadline: Instant,
 ) -> Result<v1::DeleteNamespaceResponse, Refusal> {
-    let command = Command {
-        request_id: Some(request::request_id(&asked.request_id)?),
-        namespace: request::named_namespace(&asked.name)?,
-        body: Body::DeleteNamespace(DeleteNamespace {}),
-    };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Deleted { is_found } => Ok(v1::DeleteNamespaceResponse { deleted: is_found }),
-        reply => Err(unexpected(&reply)),
+    let namespace = request::named_namespace(&asked.name)?;
+    let mut request_id = request::request_id(&asked.request_id)?;
+    let mut deleted = false;
+    loop {
+        let command = Command {
+            request_id: Some(request_id),
+            namespace: namespace.clone(),
+            body: Body::DeleteNamespace(DeleteNamespace {}),
+        };
+        let reply = context.gateway.submit(command, deadline).await?;
+        let Reply::NamespaceDeleted { is_found, has_more } = reply else {
+            return Err(unexpected(&reply));
+        };
+        deleted |= is_found;
+        if !has_more {
+            return Ok(v1::DeleteNamespaceResponse { deleted });
+        }
+        // What this piece took is gone, so each has an id of its own.
+        request_id = RequestId(rand::random());
     }
 }

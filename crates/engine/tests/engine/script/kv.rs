@@ -37,6 +37,16 @@ pub(super) fn command(verb: &str, line: &mut Line) -> Option<Body> {
     })
 }
 
+pub(super) fn deleted(is_found: bool, has_more: bool) -> String {
+    let deleted = if is_found {
+        "deleted"
+    } else {
+        "nothing to delete"
+    };
+    let more = if has_more { ", with more to go" } else { "" };
+    format!("{deleted}{more}")
+}
+
 pub(super) const QUESTIONS: [&str; 4] = ["get", "scan", "expiries", "namespaces"];
 
 /// `get K`, `scan PREFIX limit=N`, `expiries`, `namespaces`

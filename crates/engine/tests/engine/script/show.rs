@@ -2,6 +2,7 @@
 
 use super::dead_letter;
 use super::event::events;
+use super::kv;
 use super::schedule;
 use super::world::World;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
@@ -94,6 +95,7 @@ fn reply_in_words(reply: &Reply) -> String {
             refused_count,
         } => format!("fired {runs_count}, refused {refused_count}"),
         Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
+        Reply::NamespaceDeleted { is_found, has_more } => kv::deleted(*is_found, *has_more),
     }
 }
 

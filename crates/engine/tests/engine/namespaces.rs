@@ -1,0 +1,83 @@
+//! Deleting a namespace that much goes with (A41): what a script would need thousands of names for.
+
+use crate::replica::Replica;
+use crate::{invariants, samples};
+use flotilla_engine::ids::{Namespace, WorkerId};
+use flotilla_engine::limits::SWEEP_ROWS_MAX;
+use flotilla_engine::tables::{Namespaces, Workers};
+use flotilla_engine::{
+    Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply,
+};
+
+fn crowd() -> Namespace {
+    Namespace::new("crowd").expect("a name")
+}
+
+fn ask(replica: &mut Replica, body: Body) -> Result<Reply, Rejection> {
+    replica.apply(Vec::new(), Command::new(crowd(), body))
+}
+
+fn register(replica: &mut Replica, number: usize) {
+    let worker = samples::plain_worker(id(number));
+    ask(replica, Body::RegisterWorker(Box::new(worker))).expect("there is room");
+}
+
+/// Registers a worker that falls silent at once.
+fn leave_silent(replica: &mut Replica, number: usize) {
+    register(replica, number);
+    let release = ReleaseWorker {
+        worker_id: id(number),
+        incarnation: 1,
+        heard_at_ms: replica.now_ms,
+    };
+    ask(replica, Body::ReleaseWorker(release)).expect("it is registered");
+}
+
+fn id(number: usize) -> WorkerId {
+    WorkerId::new(format!("w{number}")).expect("an id")
+}
+
+fn delete(replica: &mut Replica) -> Result<Reply, Rejection> {
+    ask(replica, Body::DeleteNamespace(DeleteNamespace {}))
+}
+
+fn deleted(is_found: bool, has_more: bool) -> Result<Reply, Rejection> {
+    Ok(Reply::NamespaceDeleted { is_found, has_more })
+}
+
+#[test]
+fn what_goes_with_a_namespace_goes_in_bounded_pieces_and_the_namespace_last() {
+    let mut replica = Replica::new();
+    for number in 0..2 * SWEEP_ROWS_MAX + 500 {
+        leave_silent(&mut replica, number);
+    }
+    for _ in 0..2 {
+        assert_eq!(delete(&mut replica), deleted(true, true));
+        assert!(replica.has::<Namespaces>(&crowd()));
+        assert!(replica.rows <= SWEEP_ROWS_MAX + 1, "{} rows", replica.rows);
+    }
+    assert_eq!(delete(&mut replica), deleted(true, false));
+    assert!(!replica.has::<Namespaces>(&crowd()));
+    assert!(!replica.has::<Workers>(&(crowd(), id(0))));
+    assert_eq!(delete(&mut replica), deleted(false, false));
+    invariants::check(&replica.store);
+}
+
+#[test]
+fn a_worker_that_lives_keeps_its_namespace_however_many_are_silent() {
+    let mut replica = Replica::new();
+    for number in 0..SWEEP_ROWS_MAX {
+        leave_silent(&mut replica, number);
+    }
+    register(&mut replica, SWEEP_ROWS_MAX);
+    assert_eq!(delete(&mut replica), deleted(true, true));
+    let refused = Rejection::NamespaceNotEmpty {
+        namespace: crowd(),
+        left: "workers".to_owned(),
+    };
+    assert_eq!(delete(&mut replica), Err(refused));
+    let create = Body::CreateNamespace(CreateNamespace {});
+    let known = Reply::NamespaceCreated { is_new: false };
+    assert_eq!(ask(&mut replica, create), Ok(known));
+    invariants::check(&replica.store);
+}
