@@ -4,13 +4,15 @@ use super::{read, rows};
 use flotilla_engine::ids::StreamNumber;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    Records, StreamNames, StreamRecord, Streams, TimerKey, TimerKind, Timers,
+    GroupNames, GroupRecord, Groups, Records, StreamNames, StreamRecord, Streams, TimerKey,
+    TimerKind, Timers,
 };
 
 pub(super) fn check(store: &MemoryStore) {
     let mut records_count = 0;
     for (number, stream) in rows::<Streams>(store, &()) {
         check_stream(store, number, &stream);
+        check_limits(store, number, &stream);
         records_count += stream.records_count;
     }
     let all = rows::<Records>(store, &()).len() as u64;
@@ -56,6 +58,34 @@ fn check_stream(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord
             read::<Timers>(store, &timer).is_some(),
             "the timer of {name}"
         );
+    }
+}
+
+/// What is over a limit and wanted by no trigger goes without another append (A32). Consumers who hold
+/// records settle them without a word, so streams that they hold wait longer.
+fn check_limits(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord) {
+    let names = rows::<GroupNames>(store, &number).into_iter();
+    let groups = names.map(|(_, group)| read::<Groups>(store, &group).expect("a named group"));
+    let holding: Vec<GroupRecord> = groups
+        .filter(|group| group.settings.holds_retention)
+        .collect();
+    if holding.iter().any(|group| group.trigger.is_none()) {
+        return;
+    }
+    let retention = stream.settings.retention;
+    let is_over = retention
+        .count_max
+        .is_some_and(|max| stream.records_count > max)
+        || retention.bytes_max.is_some_and(|max| stream.bytes > max);
+    for (partition, summary) in stream.partitions.iter().enumerate() {
+        let is_wanted = |front| {
+            let mut groups = holding.iter();
+            groups.any(|group| group.partitions[partition].next <= front)
+        };
+        if summary.front.is_some_and(|front| !is_wanted(front)) {
+            let is_due = stream.sweep_due_ms.is_some();
+            assert!(is_due || !is_over, "{} stays over its limits", stream.name);
+        }
     }
 }
 

@@ -230,7 +230,7 @@ fn new_group(plan: &GroupPlan) -> NewGroup {
             mode: modes[usize::from(plan.mode)],
             ack_timeout_ms: 1_000,
             deliveries_max: 2,
-            holds_retention: plan.mode == 1,
+            holds_retention: false,
         },
         start: StreamPosition::Id(RecordId::START),
     }
