@@ -276,6 +276,9 @@ pub enum Rejection {
     /// The worker was heard after it was taken for gone (A4).
     #[error("expected worker \"{0}\" to be gone, but it was heard again")]
     WorkerBack(WorkerId),
+    /// A newer process has joined the group under the consumer's name (A31).
+    #[error("expected the current incarnation of consumer \"{0}\", but a newer one has joined")]
+    ConsumerReplaced(ConsumerName),
 }
 
 impl Rejection {
@@ -346,6 +349,7 @@ impl Rejection {
             Self::TriggerMoved(_) => RejectionCode::TriggerMoved,
             Self::BatchNotDue => RejectionCode::BatchNotDue,
             Self::WorkerBack(_) => RejectionCode::WorkerBack,
+            Self::ConsumerReplaced(_) => RejectionCode::ConsumerReplaced,
         }
     }
 

@@ -239,6 +239,9 @@ codes! {
         "The batch that a driver of the cluster fires may still grow.";
     WorkerBack "worker_back" Conflict
         "The worker that a driver of the cluster takes for gone was heard again.";
+    ConsumerReplaced "consumer_replaced" Conflict
+        "A newer process has joined the group under the consumer's name."
+        => "two processes use one name: give each consumer its own";
 }
 
 impl fmt::Display for RejectionCode {

@@ -78,8 +78,9 @@ impl StreamWorker {
     /// (A21). Lost leaders are no end, and neither is a stream that is not there yet.
     ///
     /// # Errors
-    /// What the cluster refuses for good: a bad name, or a worker that another process with the same
-    /// id has replaced (`worker_replaced`). Handlers that run are dropped.
+    /// What the cluster refuses for good: a bad name, or a newer process with the same worker id
+    /// (`worker_replaced`) or the same consumer name (`consumer_replaced`). Handlers that run are
+    /// dropped.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ClientError> {
         let stop = CancellationToken::new();
         let service = Service::new(self.client, self.setup);

@@ -6,6 +6,7 @@ use crate::client::Client;
 use crate::error::{ClientError, ErrorKind};
 use flotilla_api::v1;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -15,9 +16,21 @@ pub(super) struct Member {
     pub(super) client: Client,
     pub(super) setup: Arc<Setup>,
     pub(super) incarnation: u64,
+    /// Whether it has joined once: from then on it takes its name from nobody.
+    has_joined: AtomicBool,
 }
 
 impl Member {
+    /// A worker whose process begins.
+    pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
+        Self {
+            client,
+            setup,
+            incarnation: rand::random(),
+            has_joined: AtomicBool::new(false),
+        }
+    }
+
     /// Enters the worker into the registry (A20).
     pub(super) async fn register(&self) -> Result<(), ClientError> {
         let request = v1::RegisterRequest {
@@ -39,7 +52,8 @@ impl Member {
         Ok(self.client.heartbeat_worker(request).await?.status())
     }
 
-    /// Joins the group, or says that the consumer still lives.
+    /// Joins the group, or says that the consumer still lives: then a newer process of its name has it
+    /// refused (`consumer_replaced`).
     pub(super) async fn join(&self) -> Result<v1::JoinGroupResponse, ClientError> {
         let request = v1::JoinGroupRequest {
             stream: self.setup.stream.clone(),
@@ -48,9 +62,12 @@ impl Member {
             incarnation: self.incarnation,
             worker_id: self.setup.worker_id.clone(),
             create: Some(v1::GroupSettings::default()),
+            renewal: self.has_joined.load(Ordering::Relaxed),
             ..v1::JoinGroupRequest::default()
         };
-        self.client.join_group(request).await
+        let joined = self.client.join_group(request).await?;
+        self.has_joined.store(true, Ordering::Relaxed);
+        Ok(joined)
     }
 
     /// Waits for records. Sent again with the same id, it gives the same ones.
@@ -67,6 +84,7 @@ impl Member {
             take_id,
             limit,
             block_ms: Some(millis(block)),
+            incarnation: self.incarnation,
             ..v1::TakeRecordsRequest::default()
         };
         let client = self.client.with_timeout(self.client.timeout() + block);

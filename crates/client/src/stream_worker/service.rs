@@ -44,13 +44,8 @@ impl Service {
     /// A worker that has not begun yet.
     pub(super) fn new(client: Client, setup: Arc<Setup>) -> Self {
         let slots = usize::try_from(setup.concurrency).unwrap_or(usize::MAX);
-        let member = Member {
-            client,
-            setup,
-            incarnation: rand::random(),
-        };
         Self {
-            member: Arc::new(member),
+            member: Arc::new(Member::new(client, setup)),
             slots: Arc::new(Semaphore::new(slots)),
             abandon: CancellationToken::new(),
             drained: CancellationToken::new(),
@@ -122,9 +117,11 @@ impl Service {
                 }
                 Err(error) => return error,
             }
-            // Who takes records sees for itself what is wrong with the group.
-            if let Err(error) = self.member.join().await {
-                tracing::info!(%error, "the consumer was not heard");
+            match self.member.join().await {
+                Ok(_) => {}
+                Err(error) if error.code() == "consumer_replaced" => return error,
+                // Who takes records sees for itself what else is wrong with the group.
+                Err(error) => tracing::info!(%error, "the consumer was not heard"),
             }
         }
     }
@@ -229,6 +226,7 @@ impl Service {
                 client,
                 setup,
                 incarnation,
+                ..
             } = &*self.member;
             // The registry is to show what it waits for.
             announce_drain(client.clone(), setup.worker_id.clone(), *incarnation).await;

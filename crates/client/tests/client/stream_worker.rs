@@ -302,6 +302,57 @@ async fn a_consumer_that_was_removed_joins_again() {
 }
 
 #[tokio::test]
+async fn a_consumer_takes_its_name_over_once_and_renews_it_from_then_on() {
+    let mut node = FakeNode::start().await;
+    let _running = run(builder(&node, fine));
+    let (_, call) = node.unary::<v1::RegisterRequest>("register").await;
+    call.answer(v1::RegisterResponse::default());
+    // What was refused is no join, and one without an answer may be none.
+    for reason in ["stream_not_found", "outcome_unknown"] {
+        let (joining, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+        assert!(!joining.renewal, "before {reason}");
+        call.refuse(refusal(Code::Unavailable, reason));
+    }
+    let (first, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert!(!first.renewal);
+    call.answer(v1::JoinGroupResponse::default());
+    let (take, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    assert_eq!(take.incarnation, first.incarnation);
+    call.refuse(refusal(Code::NotFound, "consumer_not_found"));
+    let (again, _call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert_eq!(
+        (again.renewal, again.incarnation),
+        (true, first.incarnation)
+    );
+}
+
+#[tokio::test]
+async fn a_worker_whose_consumer_was_replaced_ends_and_says_so() {
+    let replaced = || refusal(Code::FailedPrecondition, "consumer_replaced");
+    let mut node = FakeNode::start().await;
+    let running = run(builder(&node, fine));
+    employ(&mut node, LONG_MS).await;
+    let (_, call) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    call.refuse(replaced());
+    let error = running.ended.await.expect("no panic");
+    assert_eq!(error.expect_err("refused").code(), "consumer_replaced");
+
+    // One whose handlers run takes nothing: it hears of it when it renews its place.
+    let mut node = FakeNode::start().await;
+    let builder = builder(&node, fine).heartbeat_interval(Duration::from_millis(10));
+    let running = run(builder);
+    employ(&mut node, LONG_MS).await;
+    let (_, _waiting) = node.unary::<v1::TakeRecordsRequest>("take_records").await;
+    let (_, call) = node.unary::<v1::HeartbeatRequest>("heartbeat").await;
+    call.answer(v1::HeartbeatResponse::default());
+    let (renewal, call) = node.unary::<v1::JoinGroupRequest>("join_group").await;
+    assert!(renewal.renewal);
+    call.refuse(replaced());
+    let error = running.ended.await.expect("no panic");
+    assert_eq!(error.expect_err("refused").code(), "consumer_replaced");
+}
+
+#[tokio::test]
 async fn a_worker_waits_for_its_stream_and_is_ready_meanwhile() {
     let mut node = FakeNode::start().await;
     let ready = Arc::new(Notify::new());

@@ -1,7 +1,7 @@
 //! Consumers join a group, are heard, leave it or fall silent (A31).
 
 use super::create::{NewGroup, open};
-use super::{GroupRef, Numbered, arm, assign::reassign, find, require};
+use super::{GroupRef, Numbered, announce, arm, assign::reassign, find, require};
 use crate::ids::{ConsumerName, GroupNumber, Namespace, WorkerId};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
@@ -12,6 +12,7 @@ use crate::tables::{ConsumerRecord, Consumers, Groups};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A consumer's time is written at most so often, in milliseconds: it costs a row.
 const HEARD_MS_STEP: u64 = 10_000;
@@ -29,6 +30,9 @@ pub struct JoinGroup {
     pub worker: Option<WorkerId>,
     /// What a group that is missing is created with; `None` refuses instead.
     pub create: Option<NewGroup>,
+    /// Whether the process has joined before. The first join takes the name over from whoever has it;
+    /// a renewal is refused when a newer process has done so.
+    pub is_renewal: bool,
 }
 
 /// Removes a consumer; what it had goes out again at once, the same attempt. Removing one that is not
@@ -57,14 +61,19 @@ impl JoinGroup {
         let ack_timeout_ms = target.1.settings.ack_timeout_ms;
         let key = (target.0, self.consumer.clone());
         let now_ms = turn.now_ms();
-        let known = turn.get::<Consumers>(&key)?;
-        if let Some(known) = known.filter(|known| known.incarnation == self.incarnation) {
-            let heard = ConsumerRecord {
-                heard_at_ms: now_ms,
-                ..(*known).clone()
-            };
-            turn.put::<Consumers>(&key, heard);
-            return Ok(Reply::GroupJoined { ack_timeout_ms });
+        match turn.get::<Consumers>(&key)? {
+            Some(known) if known.incarnation == self.incarnation => {
+                let heard = ConsumerRecord {
+                    heard_at_ms: now_ms,
+                    ..(*known).clone()
+                };
+                turn.put::<Consumers>(&key, heard);
+                return Ok(Reply::GroupJoined { ack_timeout_ms });
+            }
+            Some(_) if self.is_renewal => {
+                return Err(Rejection::ConsumerReplaced(self.consumer.clone()).into());
+            }
+            Some(_) | None => {}
         }
         self.admit(turn, &mut target)?;
         let number = target.1.joins_count;
@@ -89,6 +98,8 @@ impl JoinGroup {
         let key = (target.0, self.consumer.clone());
         if turn.get::<Consumers>(&key)?.is_some() {
             release(turn, target);
+            // The process before may wait for records: it has to hear of it.
+            announce(turn, &target.1)?;
         } else if target.1.consumers_count == CONSUMERS_MAX {
             let refusal = Rejection::too_many("consumers of a group", CONSUMERS_MAX as usize);
             return Err(refusal.into());
@@ -127,6 +138,29 @@ impl LeaveGroup {
     }
 }
 
+/// Whose process holds records: the consumer, and its number within the group.
+pub(super) struct Holder<'a> {
+    pub(super) name: &'a ConsumerName,
+    pub(super) number: u32,
+}
+
+/// The consumer, if the process that asks is the one that has joined.
+///
+/// # Errors
+/// [`Rejection::ConsumerNotFound`] when none has, [`Rejection::ConsumerReplaced`] when a newer one has.
+pub(super) fn require_joined(
+    turn: &mut Turn<'_, '_>,
+    group: GroupNumber,
+    (name, incarnation): (&ConsumerName, u64),
+) -> Outcome<Arc<ConsumerRecord>> {
+    let found = turn.get::<Consumers>(&(group, name.clone()))?;
+    let found = found.ok_or_else(|| Rejection::ConsumerNotFound(name.clone()))?;
+    if found.incarnation != incarnation {
+        return Err(Rejection::ConsumerReplaced(name.clone()).into());
+    }
+    Ok(found)
+}
+
 /// Removes consumers that have been silent for too long, and says when to look again.
 pub(super) fn remove_silent(
     turn: &mut Turn<'_, '_>,
@@ -150,41 +184,46 @@ pub(super) fn remove_silent(
     Ok(())
 }
 
-/// Notes that a consumer was heard, if that is worth a write.
+/// Notes that a process was heard, if it is still the consumer's and that is worth a write.
 pub(super) fn hear(
     turn: &mut Turn<'_, '_>,
     group: GroupNumber,
-    name: &ConsumerName,
+    holder: &Holder<'_>,
 ) -> Result<(), StoreError> {
-    let key = (group, name.clone());
     let now_ms = turn.now_ms();
-    let consumer = turn.get::<Consumers>(&key)?;
     let stale = |found: &ConsumerRecord| found.heard_at_ms.saturating_add(HEARD_MS_STEP) <= now_ms;
-    if let Some(consumer) = consumer.filter(|found| stale(found)) {
+    if let Some(found) = current(turn, group, holder)?.filter(|found| stale(found)) {
         let heard = ConsumerRecord {
             heard_at_ms: now_ms,
-            ..(*consumer).clone()
+            ..(*found).clone()
         };
-        turn.put::<Consumers>(&key, heard);
+        turn.put::<Consumers>(&(group, holder.name.clone()), heard);
     }
     Ok(())
 }
 
-/// Counts records that a consumer settled, or did not settle in time, for its worker (A20).
+/// Counts records that a process settled, or did not settle in time, for its worker (A20).
 pub(super) fn count(
     turn: &mut Turn<'_, '_>,
     (namespace, number): (&Namespace, GroupNumber),
-    (group, consumer): (&GroupRef, &ConsumerName),
+    (group, holder): (&GroupRef, &Holder<'_>),
     (acked, nacked): (u64, u64),
 ) -> Result<(), StoreError> {
-    if acked + nacked == 0 {
-        return Ok(());
-    }
-    let consumer = turn.get::<Consumers>(&(number, consumer.clone()))?;
-    let Some(worker) = consumer.and_then(|consumer| consumer.worker.clone()) else {
+    let found = current(turn, number, holder)?;
+    let Some(worker) = found.and_then(|found| found.worker.clone()) else {
         return Ok(());
     };
     worker::count_records(turn, (namespace, &worker), (group, (acked, nacked)))
+}
+
+/// The consumer, if the holder's process is the one that has joined.
+fn current(
+    turn: &mut Turn<'_, '_>,
+    group: GroupNumber,
+    holder: &Holder<'_>,
+) -> Result<Option<Arc<ConsumerRecord>>, StoreError> {
+    let found = turn.get::<Consumers>(&(group, holder.name.clone()))?;
+    Ok(found.filter(|found| found.number == holder.number))
 }
 
 fn remove(turn: &mut Turn<'_, '_>, target: &mut Numbered, name: &ConsumerName) {

@@ -3,9 +3,10 @@
 //! One timer a group, not one a record: it is set for the earliest of all, and looks for itself what
 //! has fallen due. What it looks through is bounded by the records that a group may have in flight.
 
+use super::consumer::{self, Holder};
 use super::give_back::{Reason, give_back};
 use super::settle::keep;
-use super::{DeliveryKey, GroupRef, Numbered, announce, arm, consumer, delete, waiting};
+use super::{DeliveryKey, GroupRef, Numbered, announce, arm, delete, waiting};
 use crate::ids::{ConsumerName, GroupNumber};
 use crate::limits::{CONSUMERS_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
@@ -83,7 +84,11 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
             expired_count += u64::from(!is_abandoned);
         }
         if expired_count > 0 {
-            count_expired(turn, target, (&key.1, expired_count))?;
+            let holder = Holder {
+                name: &key.1,
+                number: delivery.consumer,
+            };
+            count_expired(turn, target, (&holder, expired_count))?;
         }
         target.1.has_abandoned |= is_abandoned && !left.is_empty();
         if left.len() < delivery.records.len() {
@@ -97,7 +102,7 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
 fn count_expired(
     turn: &mut Turn<'_, '_>,
     (number, group): &Numbered,
-    (consumer, count): (&ConsumerName, u64),
+    (holder, count): (&Holder<'_>, u64),
 ) -> Result<(), StoreError> {
     let stream = stream::load(turn, group.stream)?;
     let name = GroupRef {
@@ -107,7 +112,7 @@ fn count_expired(
     consumer::count(
         turn,
         (&stream.namespace, *number),
-        (&name, consumer),
+        (&name, holder),
         (0, count),
     )
 }

@@ -1,7 +1,8 @@
 //! Acknowledging records, and giving them back (A31).
 
 use super::give_back::{Reason, give_back};
-use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, consumer, lease, require};
+use super::consumer::{self, Holder};
+use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, lease, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::PENDING_MAX;
 use crate::reply::Reply;
@@ -47,7 +48,9 @@ impl AckRecords {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
         let was_full = target.1.pending_count() >= PENDING_MAX;
-        let settled = settle(turn, &key, &self.records)?;
+        let Some((number, settled)) = settle(turn, &key, &self.records)? else {
+            return Ok(Reply::RecordsSettled { count: 0 });
+        };
         for record in &settled {
             lease::land(&mut target.1, record);
             target.1.acked_count += 1;
@@ -55,10 +58,11 @@ impl AckRecords {
         if was_full || settled.iter().any(|record| frees(&target.1, record)) {
             announce(turn, &target.1)?;
         }
+        let name = &self.consumer;
+        let holder = Holder { name, number };
         let counts = (settled.len() as u64, 0);
-        let (owner, consumer) = ((namespace, target.0), (&self.group, &self.consumer));
-        consumer::count(turn, owner, consumer, counts)?;
-        finish(turn, target, (&self.consumer, settled.len()))
+        consumer::count(turn, (namespace, target.0), (&self.group, &holder), counts)?;
+        finish(turn, target, (&holder, settled.len()))
     }
 }
 
@@ -66,9 +70,11 @@ impl NackRecords {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
-        let settled = settle(turn, &key, &self.records)?;
+        let Some((number, settled)) = settle(turn, &key, &self.records)? else {
+            return Ok(Reply::RecordsSettled { count: 0 });
+        };
         let due_ms = turn.now_ms().saturating_add(self.delay_ms);
-        let mut is_ready = self.delay_ms == 0 && !settled.is_empty();
+        let mut is_ready = self.delay_ms == 0;
         for record in &settled {
             let is_buried = give_back(turn, &mut target, record, Reason::Refused { due_ms })?;
             is_ready |= is_buried || frees(&target.1, record);
@@ -76,29 +82,32 @@ impl NackRecords {
         if is_ready {
             announce(turn, &target.1)?;
         }
+        let name = &self.consumer;
+        let holder = Holder { name, number };
         let counts = (0, settled.len() as u64);
-        let (owner, consumer) = ((namespace, target.0), (&self.group, &self.consumer));
-        consumer::count(turn, owner, consumer, counts)?;
-        finish(turn, target, (&self.consumer, settled.len()))
+        consumer::count(turn, (namespace, target.0), (&self.group, &holder), counts)?;
+        finish(turn, target, (&holder, settled.len()))
     }
 }
 
-/// Takes records out of a delivery, those of `ids` that are in it.
+/// Takes records out of a delivery, those of `ids` that are in it, and says which process had them;
+/// `None` when none is.
 fn settle(
     turn: &mut Turn<'_, '_>,
     key: &DeliveryKey,
     ids: &[RecordId],
-) -> Result<Vec<DeliveredRecord>, StoreError> {
+) -> Result<Option<(u32, Vec<DeliveredRecord>)>, StoreError> {
     let Some(delivery) = turn.get::<Deliveries>(key)? else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let ids: BTreeSet<&RecordId> = ids.iter().collect();
     let records = delivery.records.iter().copied();
     let (settled, left): (Vec<_>, Vec<_>) = records.partition(|record| ids.contains(&record.id));
-    if !settled.is_empty() {
-        keep(turn, key, (delivery.consumer, left));
+    if settled.is_empty() {
+        return Ok(None);
     }
-    Ok(settled)
+    keep(turn, key, (delivery.consumer, left));
+    Ok(Some((delivery.consumer, settled)))
 }
 
 /// Stores what is left of a delivery.
@@ -127,12 +136,10 @@ fn frees(group: &GroupRecord, record: &DeliveredRecord) -> bool {
 fn finish(
     turn: &mut Turn<'_, '_>,
     (number, group): Numbered,
-    (consumer, count): (&ConsumerName, usize),
+    (holder, count): (&Holder<'_>, usize),
 ) -> Outcome<Reply> {
-    if count > 0 {
-        turn.put::<Groups>(&number, group);
-        consumer::hear(turn, number, consumer)?;
-    }
+    turn.put::<Groups>(&number, group);
+    consumer::hear(turn, number, holder)?;
     let count = u32::try_from(count).expect("a delivery is bounded");
     Ok(Reply::RecordsSettled { count })
 }

@@ -2,13 +2,12 @@
 
 use super::choose::Choice;
 use super::lease::{self, end_of_lease};
-use super::{GroupRef, consumer, require};
+use super::{GroupRef, consumer, consumer::Holder, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::READ_RECORDS_MAX;
-use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::stream;
-use crate::tables::{Consumers, DeliveredRecord, Deliveries, DeliveryRecord, Groups};
+use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, Groups};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use serde::{Deserialize, Serialize};
@@ -27,6 +26,8 @@ pub struct TakeRecords {
     pub group: GroupRef,
     /// The consumer, which has joined.
     pub consumer: ConsumerName,
+    /// The process that it joined as: one that was replaced is told so.
+    pub incarnation: u64,
     /// Names what is given.
     pub take: TakeId,
     /// Records at most.
@@ -36,12 +37,13 @@ pub struct TakeRecords {
 impl TakeRecords {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let mut target = require(turn, namespace, &self.group)?;
-        let consumer = turn.get::<Consumers>(&(target.0, self.consumer.clone()))?;
-        let consumer =
-            consumer.ok_or_else(|| Rejection::ConsumerNotFound(self.consumer.clone()))?;
+        let process = (&self.consumer, self.incarnation);
+        let consumer = consumer::require_joined(turn, target.0, process)?;
         let key = (target.0, self.consumer.clone(), self.take);
         if let Some(given) = turn.get::<Deliveries>(&key)? {
-            return Ok(taken(given.records.len()));
+            // What a process before had under the same id has to be given back first.
+            let is_own = given.consumer == consumer.number;
+            return Ok(taken(if is_own { given.records.len() } else { 0 }));
         }
         if let Some(worker) = &consumer.worker
             && worker::is_draining(turn, (namespace, worker))?
@@ -69,7 +71,11 @@ impl TakeRecords {
             };
             turn.put::<Deliveries>(&key, delivery);
             lease::begin(turn, &mut target, (chosen.len(), expires_at_ms));
-            consumer::hear(turn, target.0, &self.consumer)?;
+            let holder = Holder {
+                name: &self.consumer,
+                number: consumer.number,
+            };
+            consumer::hear(turn, target.0, &holder)?;
         }
         if is_anything_lost || !chosen.is_empty() {
             turn.put::<Groups>(&target.0, target.1);

@@ -1,7 +1,7 @@
 //! Keeping records longer (A31).
 
 use super::lease::{self, end_of_lease};
-use super::{GroupRef, TakeId, consumer, require, settle::keep};
+use super::{GroupRef, TakeId, consumer, consumer::Holder, require, settle::keep};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::LEASE_MS_MAX;
 use crate::rejection::Rejection;
@@ -52,7 +52,11 @@ impl TouchRecords {
         }
         keep(turn, &key, (delivery.consumer, records));
         turn.put::<Groups>(&target.0, target.1);
-        consumer::hear(turn, target.0, &self.consumer)?;
+        let holder = Holder {
+            name: &self.consumer,
+            number: delivery.consumer,
+        };
+        consumer::hear(turn, target.0, &holder)?;
         Ok(Reply::LeaseExtended { expires_at_ms })
     }
 }

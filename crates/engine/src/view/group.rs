@@ -2,7 +2,7 @@
 
 use super::page::{Page, Scope, page, prefix};
 use super::stream::{RecordView, find_stream};
-use crate::group::{GroupRef, TakeId, waiting_orders, waiting_range};
+use crate::group::{GroupRef, TakeId, TakeRecords, waiting_orders, waiting_range};
 use crate::ids::{ConsumerName, GroupName, GroupNumber, Namespace, StreamName, WorkerId};
 use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
@@ -166,22 +166,26 @@ pub fn pending(
     Ok(pending)
 }
 
-/// What a take gave to a consumer, as far as it is not settled; records that the stream has removed
-/// since are left out.
+/// What a take gave to the process that asks, as far as it is not settled; records that the stream
+/// has removed since are left out.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn delivery(
     reader: &dyn Reader,
-    (namespace, name): (&Namespace, &GroupRef),
-    (consumer, take): (&ConsumerName, TakeId),
+    namespace: &Namespace,
+    asked: &TakeRecords,
 ) -> Result<Vec<DeliveredView>, StoreError> {
-    let Some((number, group, _)) = find(reader, namespace, name)? else {
+    let Some((number, group, _)) = find(reader, namespace, &asked.group)? else {
         return Ok(Vec::new());
     };
-    let delivery = read::<Deliveries>(reader, &(number, consumer.clone(), take))?;
+    let Some(joined) = joined(reader, number, asked)? else {
+        return Ok(Vec::new());
+    };
+    let delivery = read::<Deliveries>(reader, &(number, asked.consumer.clone(), asked.take))?;
+    let own = delivery.filter(|delivery| delivery.consumer == joined.number);
     let mut delivered = Vec::new();
-    for record in delivery.map_or_else(Vec::new, |delivery| delivery.records) {
+    for record in own.map_or_else(Vec::new, |delivery| delivery.records) {
         let key = (group.stream, record.partition, record.id);
         let Some(content) = read::<Records>(reader, &key)? else {
             continue;
@@ -199,21 +203,21 @@ pub fn delivery(
     Ok(delivered)
 }
 
-/// Whether a take of the consumer would get something at `now_ms`, or be refused: only then is it
-/// worth an entry of the log. A consumer whose worker drains gets nothing.
+/// Whether a take would get something at `now_ms`, or be refused: only then is it worth an entry of
+/// the log. A consumer whose worker drains gets nothing.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn has_records(
     reader: &dyn Reader,
-    (namespace, name): (&Namespace, &GroupRef),
-    consumer: &ConsumerName,
+    namespace: &Namespace,
+    asked: &TakeRecords,
     now_ms: u64,
 ) -> Result<bool, StoreError> {
-    let Some((number, group, stream)) = find(reader, namespace, name)? else {
+    let Some((number, group, stream)) = find(reader, namespace, &asked.group)? else {
         return Ok(true);
     };
-    let Some(joined) = read::<Consumers>(reader, &(number, consumer.clone()))? else {
+    let Some(joined) = joined(reader, number, asked)? else {
         return Ok(true);
     };
     if is_draining(reader, namespace, joined.worker.as_ref())? {
@@ -234,6 +238,16 @@ pub fn has_records(
         }
     }
     Ok(false)
+}
+
+/// The consumer, if the process that asks is the one that has joined.
+fn joined(
+    reader: &dyn Reader,
+    group: GroupNumber,
+    asked: &TakeRecords,
+) -> Result<Option<ConsumerRecord>, StoreError> {
+    let found = read::<Consumers>(reader, &(group, asked.consumer.clone()))?;
+    Ok(found.filter(|found| found.incarnation == asked.incarnation))
 }
 
 /// Whether there is a worker, and it drains (A21).

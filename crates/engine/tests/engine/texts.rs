@@ -224,6 +224,7 @@ fn rejections_of_data() -> Vec<Rejection> {
         Rejection::TriggerMoved(samples::workflow()),
         Rejection::BatchNotDue,
         Rejection::WorkerBack(samples::worker()),
+        Rejection::ConsumerReplaced(samples::consumer()),
     ]
 }
 

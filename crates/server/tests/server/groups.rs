@@ -32,6 +32,7 @@ fn taking(consumer: &str, take_id: u64, block_ms: u64) -> v1::TakeRecordsRequest
         take_id,
         limit: 0,
         block_ms: Some(block_ms),
+        incarnation: 1,
         ..Default::default()
     }
 }
@@ -204,6 +205,37 @@ async fn what_a_consumer_had_in_hand_goes_to_the_others_when_it_leaves() {
         refused(late),
         (Code::NotFound, "consumer_not_found".to_owned())
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_is_told_so() {
+    let replaced = (Code::FailedPrecondition, "consumer_replaced".to_owned());
+    let node = Node::start().await;
+    let appended = append(&node, "orders", &["1"]).await;
+    join(&node, "c1", v1::GroupSettings::default()).await;
+    let first = take(&node, taking("c1", 1, LONG_MS)).await.unwrap();
+    assert_eq!(ids(&first), appended);
+    let mut client = node.streams();
+    let asked = taking("c1", 2, LONG_MS);
+    let waiting = tokio::spawn(async move { client.take_records(asked).await });
+
+    let newer = v1::JoinGroupRequest {
+        incarnation: 2,
+        ..joining("c1", v1::GroupSettings::default())
+    };
+    node.streams().join_group(newer).await.unwrap();
+    assert_eq!(refused(waiting.await.unwrap()), replaced);
+    assert_eq!(refused(take(&node, taking("c1", 1, 0)).await), replaced);
+    let renewal = v1::JoinGroupRequest {
+        renewal: true,
+        ..joining("c1", v1::GroupSettings::default())
+    };
+    assert_eq!(refused(node.streams().join_group(renewal).await), replaced);
+    let asked = v1::TakeRecordsRequest {
+        incarnation: 2,
+        ..taking("c1", 3, LONG_MS)
+    };
+    assert_eq!(ids(&take(&node, asked).await.unwrap()), appended);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,7 @@ pub(in crate::property) enum GroupIntent {
         plan: GroupPlan,
         consumer: u8,
         incarnation: u8,
+        is_renewal: bool,
     },
     Leave {
         plan: GroupPlan,
@@ -33,6 +34,7 @@ pub(in crate::property) enum GroupIntent {
     Take {
         plan: GroupPlan,
         consumer: u8,
+        incarnation: u8,
         take: u64,
         count_max: u32,
     },
@@ -64,14 +66,15 @@ pub(super) fn intents() -> impl Strategy<Value = GroupIntent> {
     let delay_ms = prop_oneof![Just(0), 0..400_u64];
     prop_oneof![
         1 => plans().prop_map(GroupIntent::Create),
-        4 => (plans(), 0..3_u8, 0..3_u8).prop_map(|(plan, consumer, incarnation)| {
-            let incarnation = incarnation / 2;
-            GroupIntent::Join { plan, consumer, incarnation }
-        }),
+        4 => (plans(), 0..3_u8, incarnations(), any::<bool>()).prop_map(
+            |(plan, consumer, incarnation, is_renewal)| {
+                GroupIntent::Join { plan, consumer, incarnation, is_renewal }
+            }
+        ),
         1 => (plans(), 0..3_u8).prop_map(|(plan, consumer)| GroupIntent::Leave { plan, consumer }),
-        8 => (plans(), 0..3_u8, 0..3_u64, 1..4_u32)
-            .prop_map(|(plan, consumer, take, count_max)| {
-                GroupIntent::Take { plan, consumer, take, count_max }
+        8 => (plans(), 0..3_u8, incarnations(), 0..3_u64, 1..4_u32)
+            .prop_map(|(plan, consumer, incarnation, take, count_max)| {
+                GroupIntent::Take { plan, consumer, incarnation, take, count_max }
             }),
         4 => (any::<u8>(), any::<bool>())
             .prop_map(|(pick, is_whole)| GroupIntent::Ack { pick, is_whole }),
@@ -81,6 +84,11 @@ pub(super) fn intents() -> impl Strategy<Value = GroupIntent> {
             .prop_map(|(pick, extend_ms)| GroupIntent::Keep { pick, extend_ms }),
         1 => plans().prop_map(GroupIntent::Delete),
     ]
+}
+
+/// Two processes of each name, the first one most of the time.
+fn incarnations() -> impl Strategy<Value = u8> {
+    prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)]
 }
 
 fn plans() -> impl Strategy<Value = GroupPlan> {
@@ -105,12 +113,14 @@ pub(super) fn body(store: &MemoryStore, intent: &GroupIntent) -> Body {
             plan,
             consumer,
             incarnation,
+            is_renewal,
         } => Body::JoinGroup(JoinGroup {
             group: name(plan),
             consumer: consumer_name(*consumer),
             incarnation: u64::from(*incarnation),
             worker: None,
             create: Some(new_group(plan)),
+            is_renewal: *is_renewal,
         }),
         GroupIntent::Leave { plan, consumer } => Body::LeaveGroup(LeaveGroup {
             group: name(plan),
@@ -120,11 +130,13 @@ pub(super) fn body(store: &MemoryStore, intent: &GroupIntent) -> Body {
         GroupIntent::Take {
             plan,
             consumer,
+            incarnation,
             take,
             count_max,
         } => Body::TakeRecords(TakeRecords {
             group: name(plan),
             consumer: consumer_name(*consumer),
+            incarnation: u64::from(*incarnation),
             take: TakeId(*take),
             count_max: *count_max,
         }),

@@ -128,6 +128,7 @@ fn on_groups() -> Vec<Body> {
             incarnation: 5,
             worker: Some(super::worker()),
             create: Some(new),
+            is_renewal: true,
         }),
         Body::LeaveGroup(LeaveGroup {
             group: group(),
@@ -137,6 +138,7 @@ fn on_groups() -> Vec<Body> {
         Body::TakeRecords(TakeRecords {
             group: group(),
             consumer: consumer(),
+            incarnation: 5,
             take,
             count_max: 10,
         }),

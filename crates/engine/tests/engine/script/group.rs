@@ -5,17 +5,18 @@ use super::show::option;
 use super::stream::{record_in_words, stream};
 use super::world::World;
 use flotilla_engine::definition::Consumption;
-use flotilla_engine::ids::{ConsumerName, GroupName, WorkerId};
+use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, WorkerId};
 use flotilla_engine::tables::GroupSettings;
-use flotilla_engine::view::{self, PendingState, PendingView};
+use flotilla_engine::view::{self, DeliveredView, PendingState, PendingView};
 use flotilla_engine::{
     AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords,
     NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
 };
 
-/// `create-group S G mode=M timeout=MS max=N start=ID holds`, `join S G C incarnation=N worker=W`
-/// with `create` and the options of a group (the worker is named like the consumer by default), `leave S G C incarnation=N`, `take S G C TAKE count=N`,
-/// `ack S G C TAKE ID…`, `nack … delay=MS`, `keep … extend=MS`, `delete-group S G`. `every`
+/// `create-group S G mode=M timeout=MS max=N start=ID holds`, `join S G C incarnation=N worker=W again`
+/// with `create` and the options of a group (the worker is named like the consumer by default),
+/// `leave S G C incarnation=N`, `take S G C TAKE count=N incarnation=N` (by default of the process that has
+/// joined), `ack S G C TAKE ID…`, `nack … delay=MS`, `keep … extend=MS`, `delete-group S G`. `every`
 /// stands for the ids of what the take gave.
 pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
     Some(match verb {
@@ -33,6 +34,7 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
                 incarnation: line.number("incarnation").unwrap_or(1),
                 worker: WorkerId::new(worker).ok(),
                 create: line.flag("create").then(|| new_group(line)),
+                is_renewal: line.flag("again"),
             })
         }
         "leave" => Body::LeaveGroup(LeaveGroup {
@@ -40,12 +42,7 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
             consumer: consumer(line),
             incarnation: line.number("incarnation"),
         }),
-        "take" => Body::TakeRecords(TakeRecords {
-            group: group(line),
-            consumer: consumer(line),
-            take: TakeId(line.next_number()),
-            count_max: line.number("count").unwrap_or(10),
-        }),
+        "take" => Body::TakeRecords(taking(world, line).1),
         "ack" => {
             let (group, consumer, take, records) = delivered(world, line);
             Body::AckRecords(AckRecords {
@@ -101,13 +98,48 @@ fn new_group(line: &mut Line) -> NewGroup {
     }
 }
 
+/// What a process asks for, and where.
+type Asked = (Namespace, TakeRecords);
+
+/// `S G C TAKE count=N incarnation=N`
+fn taking(world: &World, line: &mut Line) -> Asked {
+    let (group, consumer) = (group(line), consumer(line));
+    let take = TakeId(line.next_number());
+    named(world, line, (group, consumer, take))
+}
+
+/// A take of the process that is named, else of the one that has joined.
+fn named(
+    world: &World,
+    line: &mut Line,
+    (group, consumer, take): (GroupRef, ConsumerName, TakeId),
+) -> Asked {
+    let namespace = line.namespace();
+    let joined = view::consumers(&world.store, &namespace, &group);
+    let mut joined = joined.expect("memory does not fail").into_iter();
+    let joined = joined.find(|(name, _)| *name == consumer);
+    let joined = joined.map_or(1, |(_, joined)| joined.incarnation);
+    let taking = TakeRecords {
+        group,
+        consumer,
+        incarnation: line.number("incarnation").unwrap_or(joined),
+        take,
+        count_max: line.number("count").unwrap_or(10),
+    };
+    (namespace, taking)
+}
+
+fn delivery(world: &World, (namespace, taking): &Asked) -> Vec<DeliveredView> {
+    let given = view::delivery(&world.store, namespace, taking);
+    given.expect("memory does not fail")
+}
+
 fn delivered(world: &World, line: &mut Line) -> (GroupRef, ConsumerName, TakeId, Vec<RecordId>) {
     let (group, consumer) = (group(line), consumer(line));
     let take = TakeId(line.next_number());
     let records = if line.flag("every") {
-        let namespace = line.namespace();
-        let given = view::delivery(&world.store, (&namespace, &group), (&consumer, take));
-        let given = given.expect("memory does not fail");
+        let asked = named(world, line, (group.clone(), consumer.clone(), take));
+        let given = delivery(world, &asked);
         given.iter().map(|one| one.record.id).collect()
     } else {
         let mut ids = Vec::new();
@@ -140,10 +172,7 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             pending.iter().map(pending_in_words).collect()
         }
         "delivery" => {
-            let (namespace, group, consumer) = (line.namespace(), group(line), consumer(line));
-            let take = TakeId(line.next_number());
-            let given = view::delivery(&world.store, (&namespace, &group), (&consumer, take));
-            let given = given.expect("memory does not fail");
+            let given = delivery(world, &taking(world, line));
             let records = given.iter().map(|one| {
                 let (attempt, expires_at_ms) = (one.attempt, one.expires_at_ms);
                 let record = record_in_words(&one.record);
@@ -152,9 +181,10 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
             records.collect()
         }
         "has-records" => {
-            let (namespace, group, consumer) = (line.namespace(), group(line), consumer(line));
-            let name = (&namespace, &group);
-            let has_records = view::has_records(&world.store, name, &consumer, world.last_ms());
+            let any_take = (group(line), consumer(line), TakeId(0));
+            let (namespace, taking) = named(world, line, any_take);
+            let now_ms = world.last_ms();
+            let has_records = view::has_records(&world.store, &namespace, &taking, now_ms);
             format!("{}\n", has_records.expect("memory does not fail"))
         }
         _ => return None,

@@ -32,6 +32,7 @@ pub(super) async fn join(
         incarnation: asked.incarnation,
         worker,
         create: asked.create.as_ref().map(new_group).transpose()?,
+        is_renewal: asked.renewal,
     });
     // The incarnation makes it safe to send again.
     let command = Command::new(namespace.clone(), body);

@@ -76,6 +76,7 @@ pub(super) async fn take(
         body: TakeRecords {
             group: name::group(asked.stream, asked.group)?,
             consumer: request::name(ConsumerName::new(asked.consumer))?,
+            incarnation: asked.incarnation,
             take: TakeId(asked.take_id),
             count_max: count(limit(asked.limit)?),
         },
@@ -140,11 +141,8 @@ impl Taker<'_> {
 
     fn has_records(&self) -> Result<bool, Refusal> {
         let now_ms = self.context.gateway.replica().now_ms();
-        let TakeRecords {
-            group, consumer, ..
-        } = &self.body;
         self.context.gateway.read_here(|reader: &dyn Reader| {
-            view::has_records(reader, (&self.namespace, group), consumer, now_ms)
+            view::has_records(reader, &self.namespace, &self.body, now_ms)
         })
     }
 
@@ -167,10 +165,7 @@ impl Taker<'_> {
     /// What the take has been given and not settled, as far as this node has applied it.
     async fn given(&self) -> Result<Vec<DeliveredView>, Refusal> {
         let (namespace, body) = (self.namespace.clone(), self.body.clone());
-        let scan = move |reader: &dyn Reader| {
-            let taker = (&body.consumer, body.take);
-            view::delivery(reader, (&namespace, &body.group), taker)
-        };
+        let scan = move |reader: &dyn Reader| view::delivery(reader, &namespace, &body);
         let gateway = &self.context.gateway;
         gateway.scan(Freshness::Stale, self.deadline, scan).await
     }
