@@ -8,7 +8,7 @@ use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::stream;
-use crate::tables::{ConsumerRecord, Consumers, Groups};
+use crate::tables::{ConsumerRecord, Consumers, Deliveries, Groups};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,8 @@ pub struct JoinGroup {
     pub group: GroupRef,
     /// The consumer.
     pub consumer: ConsumerName,
-    /// A random number of its process: a new one gives back at once what the old one had.
+    /// A random number of its process: a new one gives back at once what the old one had, and that
+    /// counts as a delivery, since it may be what ended the old one.
     pub incarnation: u64,
     /// The worker that it consumes for, if there is one (A20).
     pub worker: Option<WorkerId>,
@@ -126,15 +127,18 @@ impl LeaveGroup {
             let incarnation = self.incarnation;
             incarnation.is_none_or(|incarnation| incarnation == found.incarnation)
         };
-        let is_found = turn
-            .get::<Consumers>(&key)?
-            .is_some_and(|found| is_meant(&found));
-        if is_found {
-            remove(turn, &mut target, &self.consumer);
-            reassign(turn, &mut target)?;
-            turn.put::<Groups>(&target.0, target.1);
+        let found = turn.get::<Consumers>(&key)?;
+        let Some(found) = found.filter(|found| is_meant(found)) else {
+            return Ok(Reply::Deleted { is_found: false });
+        };
+        // Bounded by the records in flight: the timer forgets them once it has given those back.
+        if !turn.list::<Deliveries>(&key, 1)?.is_empty() {
+            target.1.left.insert(found.number);
         }
-        Ok(Reply::Deleted { is_found })
+        remove(turn, &mut target, &self.consumer);
+        reassign(turn, &mut target)?;
+        turn.put::<Groups>(&target.0, target.1);
+        Ok(Reply::Deleted { is_found: true })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::tables::{
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Creates a consumer group of a stream that exists. One that is there with the same settings is left
@@ -83,6 +83,7 @@ pub(super) fn open(
         lost_count: 0,
         leases: BTreeMap::new(),
         has_abandoned: false,
+        left: BTreeSet::new(),
         waiting_from_ms: 0,
         silence_due_ms: None,
         timer_due_ms: None,

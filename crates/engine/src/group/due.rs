@@ -7,13 +7,13 @@ use super::consumer::{self, Holder};
 use super::give_back::{Reason, give_back};
 use super::settle::keep;
 use super::{DeliveryKey, GroupRef, Numbered, announce, arm, delete, waiting};
-use crate::ids::{ConsumerName, GroupNumber};
+use crate::ids::GroupNumber;
 use crate::limits::{CONSUMERS_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{Consumers, Deliveries, DeliveryRecord, GroupRecord, Groups};
 use crate::turn::{Outcome, Turn};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -64,24 +64,20 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
     let mut rows_left = SWEEP_ROWS_MAX;
     let mut burials_left = BURIALS_MAX;
     target.1.has_abandoned = false;
-    for (key, delivery, is_abandoned) in find_ended(turn, target.0)? {
-        let reason = if is_abandoned {
-            Reason::Abandoned
-        } else {
-            Reason::Expired
-        };
+    for (key, delivery, holder) in find_ended(turn, target)? {
+        let is_here = holder == HolderState::Here;
         let mut left = Vec::new();
         let mut expired_count = 0;
         for record in &delivery.records {
-            let has_ended = is_abandoned || record.expires_at_ms <= now_ms;
+            let has_ended = !is_here || record.expires_at_ms <= now_ms;
             if !has_ended || rows_left == 0 || burials_left == 0 {
                 left.push(*record);
                 continue;
             }
-            let is_buried = give_back(turn, target, record, reason)?;
+            let is_buried = give_back(turn, target, record, holder.reason())?;
             rows_left -= 1;
             burials_left -= usize::from(is_buried);
-            expired_count += u64::from(!is_abandoned);
+            expired_count += u64::from(is_here);
         }
         if expired_count > 0 {
             let holder = Holder {
@@ -90,10 +86,13 @@ fn end_leases(turn: &mut Turn<'_, '_>, target: &mut Numbered) -> Result<bool, St
             };
             count_expired(turn, target, (&holder, expired_count))?;
         }
-        target.1.has_abandoned |= is_abandoned && !left.is_empty();
+        target.1.has_abandoned |= !is_here && !left.is_empty();
         if left.len() < delivery.records.len() {
             keep(turn, &key, (delivery.consumer, left));
         }
+    }
+    if !target.1.has_abandoned {
+        target.1.left.clear();
     }
     Ok(rows_left < SWEEP_ROWS_MAX)
 }
@@ -117,22 +116,50 @@ fn count_expired(
     )
 }
 
-/// A delivery of which something has to be given back; all of it, when its consumer is gone.
-type Ended = (DeliveryKey, Arc<DeliveryRecord>, bool);
+/// What became of the process that holds records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HolderState {
+    /// It is the consumer that has joined.
+    Here,
+    /// It left of its own accord.
+    Left,
+    /// It was silent for too long, or another one has taken its name.
+    Gone,
+}
 
-fn find_ended(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<Vec<Ended>, StoreError> {
+impl HolderState {
+    /// Why its records come back.
+    fn reason(self) -> Reason {
+        match self {
+            Self::Here | Self::Gone => Reason::Expired,
+            Self::Left => Reason::Left,
+        }
+    }
+}
+
+/// A delivery of which something has to be given back; all of it, when its consumer is gone.
+type Ended = (DeliveryKey, Arc<DeliveryRecord>, HolderState);
+
+fn find_ended(
+    turn: &mut Turn<'_, '_>,
+    (number, group): &Numbered,
+) -> Result<Vec<Ended>, StoreError> {
     let now_ms = turn.now_ms();
-    let consumers = turn.list::<Consumers>(&number, CONSUMERS_MAX as usize)?;
-    let numbers: BTreeMap<ConsumerName, u32> = consumers
-        .into_iter()
-        .map(|((_, name), consumer)| (name, consumer.number))
-        .collect();
+    let consumers = turn.list::<Consumers>(number, CONSUMERS_MAX as usize)?;
+    let numbers: BTreeSet<u32> = consumers.iter().map(|(_, one)| one.number).collect();
     let mut ended = Vec::new();
-    turn.visit::<Deliveries>(&number, |key, delivery| {
-        let is_abandoned = numbers.get(&key.1) != Some(&delivery.consumer);
+    turn.visit::<Deliveries>(number, |key, delivery| {
+        let holder = if numbers.contains(&delivery.consumer) {
+            HolderState::Here
+        } else if group.left.contains(&delivery.consumer) {
+            HolderState::Left
+        } else {
+            HolderState::Gone
+        };
         let mut records = delivery.records.iter();
-        if is_abandoned || records.any(|record| record.expires_at_ms <= now_ms) {
-            ended.push((key, delivery, is_abandoned));
+        let is_ended = records.any(|record| record.expires_at_ms <= now_ms);
+        if is_ended || holder != HolderState::Here {
+            ended.push((key, delivery, holder));
         }
         ControlFlow::Continue(())
     })?;

@@ -15,10 +15,10 @@ pub(super) enum Reason {
         /// When it may go out again, in milliseconds.
         due_ms: u64,
     },
-    /// Its consumer did not settle it in time.
+    /// Its consumer did not settle it in time, or its process is gone: the record may be why.
     Expired,
-    /// Its consumer is gone: the delivery does not count.
-    Abandoned,
+    /// Its consumer left of its own accord: the delivery does not count.
+    Left,
 }
 
 /// Takes a record back that is no longer in a delivery. True when it went to the dead-letter stream.
@@ -32,7 +32,7 @@ pub(super) fn give_back(
     let (attempts, due_ms) = match reason {
         Reason::Refused { due_ms } => (record.attempt, due_ms),
         Reason::Expired => (record.attempt, now_ms),
-        Reason::Abandoned => (record.attempt - 1, now_ms),
+        Reason::Left => (record.attempt - 1, now_ms),
     };
     lease::land(&mut target.1, record);
     let deliveries_max = target.1.settings.deliveries_max;

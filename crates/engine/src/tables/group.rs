@@ -13,7 +13,7 @@ use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamRecord};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 tables! {
     /// By number. Live until the group is deleted and its rows are swept.
@@ -59,6 +59,8 @@ pub struct GroupRecord {
     pub leases: BTreeMap<u64, u32>,
     /// Whether consumers that are gone may have left records in flight.
     pub has_abandoned: bool,
+    /// The numbers of those among them that left of their own accord.
+    pub left: BTreeSet<u32>,
     /// No record that waits is due before this time, in milliseconds.
     pub waiting_from_ms: u64,
     /// No consumer has been silent for too long before this time, in milliseconds.

@@ -239,6 +239,43 @@ async fn a_process_whose_name_a_newer_one_has_taken_gets_nothing_and_is_told_so(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_ends_its_consumers_process_goes_to_the_dead_letter_stream() {
+    let node = Node::start().await;
+    append(&node, "orders", &["poison"]).await;
+    let creation = v1::CreateStreamRequest {
+        name: "orders.billing.dlq".to_owned(),
+        ..Default::default()
+    };
+    node.streams().create_stream(creation).await.unwrap();
+    let settings = v1::GroupSettings {
+        deliveries_max: Some(2),
+        ..Default::default()
+    };
+    for incarnation in 1..=3 {
+        let restarted = v1::JoinGroupRequest {
+            incarnation,
+            ..joining("c1", settings.clone())
+        };
+        node.streams().join_group(restarted).await.unwrap();
+        if incarnation < 3 {
+            let asked = v1::TakeRecordsRequest {
+                incarnation,
+                ..taking("c1", incarnation, LONG_MS)
+            };
+            let taken = take(&node, asked).await.unwrap();
+            assert_eq!(u64::from(taken[0].attempt), incarnation);
+        }
+    }
+    let asked = v1::ReadRecordsRequest {
+        stream: "orders.billing.dlq".to_owned(),
+        block_ms: LONG_MS,
+        ..Default::default()
+    };
+    let dead = node.streams().read_records(asked).await.unwrap();
+    assert_eq!(dead.into_inner().records[0].payload, "poison");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_touch_moves_the_end_of_the_time_and_comes_too_late_for_what_is_settled() {
     let node = Node::start().await;
     let appended = append(&node, "orders", &["1"]).await;

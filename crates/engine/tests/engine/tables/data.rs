@@ -11,7 +11,7 @@ use flotilla_engine::tables::{
     PartitionRecord, RecordContent, Records, Redeliveries, RedeliveryRecord, StreamNames,
     StreamRecord, Streams, Trim,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = key_rows();
@@ -145,6 +145,7 @@ fn group_record() -> GroupRecord {
         lost_count: 1,
         leases: BTreeMap::from([(31_000, 1)]),
         has_abandoned: true,
+        left: BTreeSet::from([3]),
         waiting_from_ms: 9_000,
         silence_due_ms: Some(91_000),
         timer_due_ms: Some(9_000),
