@@ -84,6 +84,7 @@ pub(super) fn open(
         leases: BTreeMap::new(),
         has_abandoned: false,
         left: BTreeSet::new(),
+        pass_from: None,
         waiting_from_ms: 0,
         silence_due_ms: None,
         timer_due_ms: None,

@@ -4,7 +4,7 @@ use super::{Numbered, arm, dead_letter_name, lease, waiting};
 use crate::quarantine::cut;
 use crate::store::StoreError;
 use crate::stream::{self, NewContent, RecordId};
-use crate::tables::{DeliveredRecord, Records, RedeliveryRecord};
+use crate::tables::{DeliveredRecord, GroupRecord, Records, RedeliveryRecord};
 use crate::turn::Turn;
 
 /// Why a record comes back.
@@ -29,14 +29,13 @@ pub(super) fn give_back(
     reason: Reason,
 ) -> Result<bool, StoreError> {
     let now_ms = turn.now_ms();
-    let (attempts, due_ms) = match reason {
-        Reason::Refused { due_ms } => (record.attempt, due_ms),
-        Reason::Expired => (record.attempt, now_ms),
-        Reason::Left => (record.attempt - 1, now_ms),
+    let due_ms = match reason {
+        Reason::Refused { due_ms } => due_ms,
+        Reason::Expired | Reason::Left => now_ms,
     };
+    let attempts = attempts(record, reason);
     lease::land(&mut target.1, record);
-    let deliveries_max = target.1.settings.deliveries_max;
-    if deliveries_max > 0 && attempts >= deliveries_max {
+    if is_last(&target.1, record, reason) {
         bury(
             turn,
             target,
@@ -55,6 +54,20 @@ pub(super) fn give_back(
         arm(turn, target, due_ms);
     }
     Ok(false)
+}
+
+/// Whether a record that comes back was delivered as often as it may be.
+pub(super) fn is_last(group: &GroupRecord, record: &DeliveredRecord, reason: Reason) -> bool {
+    let deliveries_max = group.settings.deliveries_max;
+    deliveries_max > 0 && attempts(record, reason) >= deliveries_max
+}
+
+/// Deliveries of a record that count.
+fn attempts(record: &DeliveredRecord, reason: Reason) -> u32 {
+    match reason {
+        Reason::Refused { .. } | Reason::Expired => record.attempt,
+        Reason::Left => record.attempt - 1,
+    }
 }
 
 /// Moves a record to the dead-letter stream, with where it comes from in its headers, and why it went

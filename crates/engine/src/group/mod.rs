@@ -10,6 +10,7 @@ mod consumer;
 mod create;
 mod delete;
 mod due;
+mod ended;
 mod give_back;
 mod lease;
 mod own;

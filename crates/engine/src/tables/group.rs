@@ -61,6 +61,8 @@ pub struct GroupRecord {
     pub has_abandoned: bool,
     /// The numbers of those among them that left of their own accord.
     pub left: BTreeSet<u32>,
+    /// Where the timer goes on with giving back what has ended, while it is about that.
+    pub pass_from: Option<DeliveryPlace>,
     /// No record that waits is due before this time, in milliseconds.
     pub waiting_from_ms: u64,
     /// No consumer has been silent for too long before this time, in milliseconds.
@@ -120,6 +122,9 @@ pub struct ConsumerRecord {
     /// When it was last heard, give or take a few seconds; in milliseconds.
     pub heard_at_ms: u64,
 }
+
+/// A delivery's place among those of its group.
+pub type DeliveryPlace = (ConsumerName, TakeId);
 
 /// What one take gave to a consumer and is not settled yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,7 +47,7 @@ pub use definition::{
     VersionRecord, Versions,
 };
 pub use group::{
-    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
+    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPlace, DeliveryRecord, GroupNames,
     GroupPartition, GroupRecord, GroupSettings, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use history::{Event, EventKind, History, HistoryRecord};

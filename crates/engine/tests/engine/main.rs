@@ -3,6 +3,7 @@
 
 mod event_types;
 mod golden;
+mod groups;
 mod heads;
 mod invariants;
 mod namespaces;

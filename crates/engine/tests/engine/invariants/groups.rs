@@ -68,9 +68,10 @@ fn check_timer(store: &MemoryStore, number: GroupNumber, group: &GroupRecord) {
         return;
     }
     let now_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.now_ms);
+    let is_to_go_on = group.has_abandoned || group.pass_from.is_some();
     let dues = [
         group.leases.keys().next().copied(),
-        group.has_abandoned.then_some(now_ms),
+        is_to_go_on.then_some(now_ms),
         group.silence_due_ms,
     ];
     assert!(dues.into_iter().flatten().all(is_covered), "{}", group.name);

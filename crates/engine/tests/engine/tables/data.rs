@@ -146,6 +146,7 @@ fn group_record() -> GroupRecord {
         leases: BTreeMap::from([(31_000, 1)]),
         has_abandoned: true,
         left: BTreeSet::from([3]),
+        pass_from: Some((samples::consumer(), TakeId(8))),
         waiting_from_ms: 9_000,
         silence_due_ms: Some(91_000),
         timer_due_ms: Some(9_000),

@@ -1,0 +1,98 @@
+//! Consumer groups: what their timer costs.
+
+use crate::replica::Replica;
+use crate::{invariants, samples};
+use flotilla_engine::bytes::Bytes;
+use flotilla_engine::definition::Consumption;
+use flotilla_engine::tables::{GroupRecord, GroupSettings, Groups, TimerKind, Timers};
+use flotilla_engine::{
+    AppendRecords, Body, CreateGroup, FireTimer, JoinGroup, NewGroup, NewRecord, RecordId,
+    Reply, StreamPosition, TakeId, TakeRecords,
+};
+use std::collections::BTreeMap;
+
+/// Records in flight, each in a delivery of its own.
+const RECORDS_COUNT: usize = 1_000;
+
+/// A replica whose group has given out every record once, which is as often as it may.
+fn replica() -> Replica {
+    let mut replica = Replica::new();
+    let record = NewRecord {
+        payload: Bytes::from("{}"),
+        headers: BTreeMap::new(),
+        key: None,
+        partition: None,
+    };
+    let append = AppendRecords {
+        stream: samples::stream(),
+        records: vec![record; RECORDS_COUNT],
+    };
+    replica.ask(Body::AppendRecords(append)).expect("accepted");
+    let new = NewGroup {
+        settings: GroupSettings {
+            mode: Consumption::Shared,
+            deliveries_max: 1,
+            ..GroupSettings::default()
+        },
+        start: StreamPosition::Id(RecordId::START),
+    };
+    let group = samples::group();
+    let create = Body::CreateGroup(CreateGroup { group, new });
+    replica.ask(create).expect("accepted");
+    replica.ask(join()).expect("accepted");
+    for take in 0..RECORDS_COUNT {
+        let taken = replica.ask(take_one(take));
+        assert_eq!(taken, Ok(Reply::RecordsTaken { count: 1 }));
+    }
+    replica
+}
+
+fn join() -> Body {
+    Body::JoinGroup(JoinGroup {
+        group: samples::group(),
+        consumer: samples::consumer(),
+        incarnation: 1,
+        worker: None,
+        create: None,
+        is_renewal: false,
+    })
+}
+
+fn take_one(take: usize) -> Body {
+    Body::TakeRecords(TakeRecords {
+        group: samples::group(),
+        consumer: samples::consumer(),
+        incarnation: 1,
+        take: TakeId(take as u64),
+        count_max: 1,
+    })
+}
+
+fn group(replica: &Replica) -> GroupRecord {
+    invariants::rows::<Groups>(&replica.store, &()).remove(0).1
+}
+
+/// Fires the group's timer.
+fn fire(replica: &mut Replica) {
+    let timers = invariants::rows::<Timers>(&replica.store, &TimerKind::GroupDue);
+    let timer = timers[0].0;
+    let fired = replica.ask(Body::FireTimer(FireTimer { timer }));
+    assert_eq!(fired, Ok(Reply::Done));
+}
+
+#[test]
+fn burials_go_on_where_the_last_piece_ended_and_look_at_no_more_than_they_bury() {
+    let mut replica = replica();
+    replica.now_ms += 30_000;
+    let mut firings_count = 0;
+    while group(&replica).pending_count() > 0 {
+        let before = group(&replica).dead_count;
+        fire(&mut replica);
+        firings_count += 1;
+        assert!(replica.rows <= 20, "{} rows", replica.rows);
+        assert!(group(&replica).dead_count <= before + 16);
+    }
+    assert_eq!(firings_count, RECORDS_COUNT.div_ceil(16));
+    assert_eq!(group(&replica).dead_count, RECORDS_COUNT as u64);
+    invariants::check(&replica.store);
+}
