@@ -67,7 +67,6 @@ pub(super) fn open(
     let number = GroupNumber(turn.next_number(|cluster| &mut cluster.groups_count)?);
     turn.put::<GroupNames>(&(stream_number, name.clone()), number);
     stream.groups_count += 1;
-    stream.holds_count += u32::from(new.settings.holds_retention);
     turn.put::<Streams>(&stream_number, stream);
     let group = GroupRecord {
         stream: stream_number,

@@ -30,7 +30,6 @@ impl DeleteGroup {
             return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
         }
         stream.groups_count -= 1;
-        stream.holds_count -= u32::from(target.1.settings.holds_retention);
         announce(turn, &target.1)?;
         abandon(turn, target)?;
         turn.put::<Streams>(&number, stream);

@@ -39,13 +39,10 @@ use crate::rejection::{Rejection, check_bytes};
 use crate::store::StoreError;
 use crate::stream;
 use crate::stream::RecordId;
-use crate::tables::{
-    Deliveries, GroupNames, GroupPartition, GroupRecord, Groups, Redeliveries, TimerKey, TimerKind,
-};
+use crate::tables::{GroupNames, GroupPartition, GroupRecord, Groups, TimerKey, TimerKind};
 use crate::timer;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Names a group of a stream.
@@ -129,8 +126,8 @@ fn announce(turn: &mut Turn<'_, '_>, group: &GroupRecord) -> Result<(), StoreErr
     Ok(())
 }
 
-/// From which record on retention has to keep each partition of a stream: groups that hold it have
-/// not read further (A32).
+/// From which record on retention has to keep each partition of a stream: triggers that hold it have
+/// not read further (A32). Nothing is in flight there: a firing settles what it reads.
 pub(crate) fn holds(
     turn: &mut Turn<'_, '_>,
     stream: StreamNumber,
@@ -139,26 +136,12 @@ pub(crate) fn holds(
     let mut holds = vec![RecordId::END; partitions_count];
     for (_, number) in turn.list::<GroupNames>(&stream, usize::MAX)? {
         let group = turn.get::<Groups>(&number)?;
-        let Some(group) = group.filter(|group| group.settings.holds_retention) else {
+        let Some(group) = group.filter(|group| group.holds_retention()) else {
             continue;
         };
         for (hold, partition) in holds.iter_mut().zip(&group.partitions) {
             *hold = partition.next.min(*hold);
         }
-        if group.pending_count() == 0 {
-            continue;
-        }
-        let mut hold = |partition: u32, id: RecordId| {
-            let position = usize::try_from(partition).expect("a place in a list");
-            holds[position] = holds[position].min(id);
-            ControlFlow::Continue(())
-        };
-        turn.visit::<Redeliveries>(&*number, |(_, _, id), waiting| hold(waiting.partition, id))?;
-        turn.visit::<Deliveries>(&*number, |_, delivery| {
-            let held = &delivery.records;
-            held.iter()
-                .try_for_each(|record| hold(record.partition, record.id))
-        })?;
     }
     Ok(holds)
 }

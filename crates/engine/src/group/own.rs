@@ -7,7 +7,7 @@ use crate::ids::{GroupNumber, Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
-use crate::tables::{GroupSettings, Groups, Streams};
+use crate::tables::{GroupSettings, GroupTrigger, Groups, Streams};
 use crate::turn::{Outcome, Turn};
 use std::sync::Arc;
 
@@ -30,26 +30,26 @@ pub(crate) fn claim(
     source: stream::Numbered,
     claim: Claim,
 ) -> Outcome<GroupNumber> {
-    let trigger = Some(claim.trigger);
-    let Some((number, mut group)) = find(turn, source.0, &claim.group.group)? else {
-        let settings = GroupSettings {
-            mode: claim.mode,
-            holds_retention: claim.is_holding,
-            ..GroupSettings::default()
-        };
-        let start = StreamPosition::Id(RecordId::START);
-        let new = NewGroup { settings, start };
-        let (number, mut group) = open(turn, source, &claim.group.group, &new)?;
-        group.trigger = trigger;
-        turn.put::<Groups>(&number, group);
-        return Ok(number);
+    let found = find(turn, source.0, &claim.group.group)?;
+    let (number, mut group) = match found {
+        Some(found) => found,
+        None => {
+            let new = NewGroup {
+                settings: GroupSettings::default(),
+                start: StreamPosition::Id(RecordId::START),
+            };
+            open(turn, source, &claim.group.group, &new)?
+        }
     };
     let is_read = group.consumers_count > 0 || group.pending_count() > 0;
     if is_read || group.trigger.is_some() {
         return Err(Rejection::GroupTaken(claim.group).into());
     }
     group.settings.mode = claim.mode;
-    group.trigger = trigger;
+    group.trigger = Some(GroupTrigger {
+        workflow: claim.trigger,
+        holds_retention: false,
+    });
     turn.put::<Groups>(&number, group);
     set_holding(turn, number, claim.is_holding)?;
     Ok(number)
@@ -64,17 +64,18 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Result<()
     Ok(())
 }
 
-/// Says whether the stream keeps what the group has not read (A32).
+/// Says whether the stream keeps what the group's trigger has not read (A32).
 pub(crate) fn set_holding(
     turn: &mut Turn<'_, '_>,
     number: GroupNumber,
     is_holding: bool,
 ) -> Result<(), StoreError> {
     let (_, mut group) = load(turn, number)?;
-    if group.settings.holds_retention == is_holding {
+    let trigger = group.trigger.as_mut();
+    let Some(trigger) = trigger.filter(|trigger| trigger.holds_retention != is_holding) else {
         return Ok(());
-    }
-    group.settings.holds_retention = is_holding;
+    };
+    trigger.holds_retention = is_holding;
     let stream_number = group.stream;
     turn.put::<Groups>(&number, group);
     let mut stream = Arc::unwrap_or_clone(stream::load(turn, stream_number)?);

@@ -39,8 +39,8 @@ pub struct GroupRecord {
     pub name: GroupName,
     /// What it was created with.
     pub settings: GroupSettings,
-    /// The workflow whose trigger reads with it: then nobody else may (W41).
-    pub trigger: Option<(Namespace, WorkflowName)>,
+    /// The trigger that reads with it: then nobody else may (W41).
+    pub trigger: Option<GroupTrigger>,
     /// How far each partition of the stream is read.
     pub partitions: Vec<GroupPartition>,
     /// The partition from which the next take is filled, so that none is starved.
@@ -84,7 +84,14 @@ pub struct GroupSettings {
     pub ack_timeout_ms: u64,
     /// Deliveries of one record before it goes to the dead-letter stream; 0 is no bound.
     pub deliveries_max: u32,
-    /// Whether retention keeps what the group has not read (A32): for enabled triggers.
+}
+
+/// The trigger that a group belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupTrigger {
+    /// Whose trigger.
+    pub workflow: (Namespace, WorkflowName),
+    /// Whether retention keeps what it has not read (A32): while it is enabled.
     pub holds_retention: bool,
 }
 
@@ -165,7 +172,6 @@ impl Default for GroupSettings {
             mode: Consumption::Shared,
             ack_timeout_ms: ACK_TIMEOUT_MS_DEFAULT,
             deliveries_max: DELIVERIES_DEFAULT,
-            holds_retention: false,
         }
     }
 }
@@ -179,6 +185,13 @@ impl GroupRecord {
             Consumption::Shared => false,
             Consumption::Exclusive | Consumption::KeyShared => true,
         }
+    }
+
+    /// Whether retention keeps what the group has not read (A32).
+    #[must_use]
+    pub fn holds_retention(&self) -> bool {
+        let trigger = self.trigger.as_ref();
+        trigger.is_some_and(|trigger| trigger.holds_retention)
     }
 
     /// What the group knows of the partition `number`, if the stream has it.

@@ -31,7 +31,7 @@ pub(super) fn check(store: &MemoryStore) {
         assert_eq!(own.len(), stream.groups_count as usize, "{}", stream.name);
         let read_group = |number| read::<Groups>(store, &number).expect("a name has a group");
         let groups = own.iter().map(|(_, number)| read_group(*number));
-        let holding = groups.filter(|group| group.settings.holds_retention);
+        let holding = groups.filter(GroupRecord::holds_retention);
         assert_eq!(
             holding.count(),
             stream.holds_count as usize,

@@ -64,7 +64,7 @@ pub(super) fn check(store: &MemoryStore) {
         if !group.is_deleted {
             assert_eq!(
                 groups.get(&number),
-                group.trigger.as_ref(),
+                group.trigger.as_ref().map(|trigger| &trigger.workflow),
                 "{}",
                 group.name
             );
@@ -86,7 +86,7 @@ fn check_group(
     assert_eq!(Some(group.stream), stream, "{key:?}");
     assert_eq!(group.name, trigger.consumer_group, "{key:?}");
     assert_eq!(group.settings.mode, trigger.consumption, "{key:?}");
-    assert_eq!(group.settings.holds_retention, is_enabled, "{key:?}");
+    assert_eq!(group.holds_retention(), is_enabled, "{key:?}");
     assert_eq!(
         (group.consumers_count, group.pending_count()),
         (0, 0),

@@ -242,7 +242,6 @@ fn new_group(plan: &GroupPlan) -> NewGroup {
             mode: modes[usize::from(plan.mode)],
             ack_timeout_ms: 1_000,
             deliveries_max: 2,
-            holds_retention: false,
         },
         start: StreamPosition::Id(RecordId::START),
     }

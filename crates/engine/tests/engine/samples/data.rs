@@ -53,7 +53,6 @@ pub(crate) fn group_settings() -> GroupSettings {
         mode: Consumption::KeyShared,
         ack_timeout_ms: 30_000,
         deliveries_max: 10,
-        holds_retention: true,
     }
 }
 

@@ -13,7 +13,7 @@ use flotilla_engine::{
     NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
 };
 
-/// `create-group S G mode=M timeout=MS max=N start=ID holds`, `join S G C incarnation=N worker=W again`
+/// `create-group S G mode=M timeout=MS max=N start=ID`, `join S G C incarnation=N worker=W again`
 /// with `create` and the options of a group (the worker is named like the consumer by default),
 /// `leave S G C incarnation=N`, `take S G C TAKE count=N incarnation=N` (by default of the process that has
 /// joined), `ack S G C TAKE ID…`, `nack … delay=MS`, `keep … extend=MS`, `delete-group S G`. `every`
@@ -90,7 +90,6 @@ fn new_group(line: &mut Line) -> NewGroup {
             },
             ack_timeout_ms: line.number("timeout").unwrap_or(default.ack_timeout_ms),
             deliveries_max: line.number("max").unwrap_or(default.deliveries_max),
-            holds_retention: line.flag("holds"),
         },
         start: start
             .parse::<StreamPosition>()

@@ -7,9 +7,9 @@ use flotilla_engine::bytes::Bytes;
 use flotilla_engine::ids::{GroupNumber, StreamNumber};
 use flotilla_engine::tables::{
     ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryRecord, GroupNames,
-    GroupPartition, GroupRecord, Groups, KeyExpiries, KeyRecord, Keys, NamespaceRecord, Namespaces,
-    PartitionRecord, RecordContent, Records, Redeliveries, RedeliveryRecord, StreamNames,
-    StreamRecord, Streams, Trim,
+    GroupPartition, GroupRecord, GroupTrigger, Groups, KeyExpiries, KeyRecord, Keys,
+    NamespaceRecord, Namespaces, PartitionRecord, RecordContent, Records, Redeliveries,
+    RedeliveryRecord, StreamNames, StreamRecord, Streams, Trim,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -135,7 +135,10 @@ fn group_record() -> GroupRecord {
         stream: StreamNumber(3),
         name: samples::group().group,
         settings: samples::group_settings(),
-        trigger: Some((samples::namespace(), samples::workflow())),
+        trigger: Some(GroupTrigger {
+            workflow: (samples::namespace(), samples::workflow()),
+            holds_retention: true,
+        }),
         partitions: vec![partition, GroupPartition::default()],
         next_partition: 1,
         consumers_count: 1,

@@ -39,7 +39,7 @@ pub(super) async fn create(
     }
 }
 
-/// What a caller's group is created with. Only triggers hold retention (A32).
+/// What a caller's group is created with.
 pub(super) fn new_group(asked: &v1::GroupSettings) -> Result<NewGroup, Refusal> {
     let mode = match asked.mode() {
         v1::GroupMode::Unspecified | v1::GroupMode::Shared => Consumption::Shared,
@@ -53,7 +53,6 @@ pub(super) fn new_group(asked: &v1::GroupSettings) -> Result<NewGroup, Refusal> 
             mode,
             ack_timeout_ms,
             deliveries_max: asked.deliveries_max.unwrap_or(DELIVERIES_DEFAULT),
-            holds_retention: false,
         },
         start: position(&asked.start, "start", StreamPosition::Id(RecordId::START))?,
     })
