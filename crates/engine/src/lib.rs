@@ -53,8 +53,8 @@ pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
 pub use entry::{Entry, NodeId, Offer, Stamp};
 pub use group::{
-    AckRecords, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords, NewGroup,
-    TakeId, TakeRecords, TouchRecords,
+    AckRecords, AckTimeoutInvalid, CreateGroup, DeleteGroup, GroupRef, GroupSettings, JoinGroup,
+    LeaveGroup, NackRecords, NewGroup, TakeId, TakeRecords, TouchRecords,
 };
 pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;

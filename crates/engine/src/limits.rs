@@ -67,7 +67,8 @@ pub const CACHE_SWEEP_PAUSE_MS: u64 = 1_000;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// The delay before an action's retry is capped here (A1). In milliseconds.
 pub const ACTION_RETRY_DELAY_MS_MAX: u64 = 3_600_000;
-/// An action's timeout, and how far one touch extends a lease. In milliseconds.
+/// An action's timeout, a group's ack timeout, how far one touch extends a lease, and how long a
+/// record that is given back waits. In milliseconds.
 pub const LEASE_MS_MAX: u64 = 24 * 3_600_000;
 /// Tasks that one command assigns.
 pub const TASKS_ASSIGNED_MAX: usize = ENTRY_COMMANDS_MAX;

@@ -24,7 +24,7 @@ pub(super) fn reassign(
     numbers.sort_unstable();
     let mut dealt = numbers.iter().copied().cycle();
     for partition in &mut group.partitions {
-        partition.assigned = match group.settings.mode {
+        partition.assigned = match group.settings.mode() {
             Consumption::Shared => None,
             Consumption::Exclusive => numbers.first().copied(),
             Consumption::KeyShared => dealt.next(),

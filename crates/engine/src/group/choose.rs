@@ -129,7 +129,7 @@ impl<'a> Choice<'a> {
         waiting::take(turn, self.group(), (key, &found));
         match content {
             Some(content) => {
-                let attempt = found.attempts + 1;
+                let attempt = found.attempts.saturating_add(1);
                 let chosen = Chosen {
                     id,
                     partition,

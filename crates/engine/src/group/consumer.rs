@@ -59,7 +59,7 @@ impl JoinGroup {
         if target.1.trigger.is_some() {
             return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
         }
-        let ack_timeout_ms = target.1.settings.ack_timeout_ms;
+        let ack_timeout_ms = target.1.settings.ack_timeout_ms();
         let key = (target.0, self.consumer.clone());
         let now_ms = turn.now_ms();
         match turn.get::<Consumers>(&key)? {

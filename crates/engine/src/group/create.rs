@@ -1,6 +1,6 @@
 //! Creating a consumer group (A31).
 
-use super::{GroupRef, Numbered, dead_letter_name, find};
+use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
 use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
 use crate::tables::{
-    GroupNames, GroupPartition, GroupRecord, GroupSettings, Groups, Records, StreamRecord, Streams,
+    GroupNames, GroupPartition, GroupRecord, Groups, Records, StreamRecord, Streams,
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};

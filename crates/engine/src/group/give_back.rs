@@ -58,7 +58,7 @@ pub(super) fn give_back(
 
 /// Whether a record that comes back was delivered as often as it may be.
 pub(super) fn is_last(group: &GroupRecord, record: &DeliveredRecord, reason: Reason) -> bool {
-    let deliveries_max = group.settings.deliveries_max;
+    let deliveries_max = group.settings.deliveries_max();
     deliveries_max > 0 && attempts(record, reason) >= deliveries_max
 }
 

@@ -11,7 +11,7 @@ use crate::turn::Turn;
 /// there are few such times, however many records there are.
 pub(super) fn end_of_lease(now_ms: u64, length_ms: u64) -> u64 {
     let mut step_ms: u64 = 1;
-    while step_ms.saturating_mul(160) <= length_ms {
+    while step_ms <= length_ms / 160 {
         step_ms *= 10;
     }
     let end_ms = now_ms.saturating_add(length_ms);
@@ -58,6 +58,7 @@ mod tests {
         assert_eq!(end_of_lease(7, 1_599), 1_610);
         assert_eq!(end_of_lease(0, 0), 0);
         assert_eq!(end_of_lease(u64::MAX, 1), u64::MAX);
+        assert_eq!(end_of_lease(1, u64::MAX), u64::MAX);
         for length_ms in [1, 15, 16, 159, 160, 12_345, 86_400_000] {
             let late_ms = end_of_lease(987_654_321, length_ms) - 987_654_321 - length_ms;
             assert!(late_ms * 16 < length_ms.max(16), "{length_ms} by {late_ms}");

@@ -1,13 +1,13 @@
 //! The groups of triggers (W41): read by the trigger alone, without consumers and leases.
 
 use super::create::{NewGroup, open};
-use super::{GroupRef, Numbered, dead_letter_name, find};
+use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
 use crate::definition::Consumption;
 use crate::ids::{GroupNumber, Namespace, WorkflowName};
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
-use crate::tables::{GroupSettings, GroupTrigger, Groups, Streams};
+use crate::tables::{GroupTrigger, Groups, Streams};
 use crate::turn::{Outcome, Turn};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) fn claim(
     if is_read || group.trigger.is_some() {
         return Err(Rejection::GroupTaken(claim.group).into());
     }
-    group.settings.mode = claim.mode;
+    group.settings = group.settings.with_mode(claim.mode);
     group.trigger = Some(GroupTrigger {
         workflow: claim.trigger,
         holds_retention: false,

@@ -4,7 +4,7 @@ use super::give_back::{Reason, give_back};
 use super::consumer::{self, Holder};
 use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, lease, require};
 use crate::ids::{ConsumerName, Namespace};
-use crate::limits::PENDING_MAX;
+use crate::limits::{LEASE_MS_MAX, PENDING_MAX};
 use crate::reply::Reply;
 use crate::store::StoreError;
 use crate::stream::RecordId;
@@ -39,7 +39,7 @@ pub struct NackRecords {
     pub take: TakeId,
     /// Their ids.
     pub records: Vec<RecordId>,
-    /// In milliseconds.
+    /// In milliseconds; at most a day.
     pub delay_ms: u64,
 }
 
@@ -73,7 +73,8 @@ impl NackRecords {
         let Some((number, settled)) = settle(turn, &key, &self.records)? else {
             return Ok(Reply::RecordsSettled { count: 0 });
         };
-        let due_ms = turn.now_ms().saturating_add(self.delay_ms);
+        let delay_ms = self.delay_ms.min(LEASE_MS_MAX);
+        let due_ms = turn.now_ms().saturating_add(delay_ms);
         let mut is_ready = self.delay_ms == 0;
         for record in &settled {
             let is_buried = give_back(turn, &mut target, record, Reason::Refused { due_ms })?;

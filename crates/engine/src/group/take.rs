@@ -57,7 +57,7 @@ impl TakeRecords {
         choice.fill(turn)?;
         let (chosen, is_anything_lost) = (choice.chosen, choice.is_anything_lost);
         if !chosen.is_empty() {
-            let ack_timeout_ms = target.1.settings.ack_timeout_ms;
+            let ack_timeout_ms = target.1.settings.ack_timeout_ms();
             let expires_at_ms = end_of_lease(turn.now_ms(), ack_timeout_ms);
             let records = chosen.iter().map(|chosen| DeliveredRecord {
                 id: chosen.id,

@@ -5,11 +5,10 @@
 
 use super::{Key, tables};
 use crate::definition::Consumption;
-use crate::group::TakeId;
+use crate::group::{GroupSettings, TakeId};
 use crate::ids::{
     ConsumerName, GroupName, GroupNumber, Namespace, StreamNumber, WorkerId, WorkflowName,
 };
-use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamRecord};
 use serde::{Deserialize, Serialize};
@@ -73,17 +72,6 @@ pub struct GroupRecord {
     pub is_deleted: bool,
     /// When it was created, in milliseconds.
     pub created_at_ms: u64,
-}
-
-/// What a group is created with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupSettings {
-    /// How its consumers share the stream.
-    pub mode: Consumption,
-    /// How long a consumer has a record before it goes to another, in milliseconds.
-    pub ack_timeout_ms: u64,
-    /// Deliveries of one record before it goes to the dead-letter stream; 0 is no bound.
-    pub deliveries_max: u32,
 }
 
 /// The trigger that a group belongs to.
@@ -166,22 +154,12 @@ pub struct RedeliveryRecord {
     pub due_ms: u64,
 }
 
-impl Default for GroupSettings {
-    fn default() -> Self {
-        Self {
-            mode: Consumption::Shared,
-            ack_timeout_ms: ACK_TIMEOUT_MS_DEFAULT,
-            deliveries_max: DELIVERIES_DEFAULT,
-        }
-    }
-}
-
 impl GroupRecord {
     /// Whether records of one partition go out in their order: none does while an earlier one waits
     /// to be delivered again, or is in flight with another consumer (W41).
     #[must_use]
     pub fn keeps_order(&self) -> bool {
-        match self.settings.mode {
+        match self.settings.mode() {
             Consumption::Shared => false,
             Consumption::Exclusive | Consumption::KeyShared => true,
         }

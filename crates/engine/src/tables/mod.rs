@@ -48,7 +48,7 @@ pub use definition::{
 };
 pub use group::{
     ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPlace, DeliveryRecord, GroupNames,
-    GroupPartition, GroupRecord, GroupSettings, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
+    GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;

@@ -4,10 +4,10 @@ use crate::replica::Replica;
 use crate::{invariants, samples};
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::Consumption;
-use flotilla_engine::tables::{GroupRecord, GroupSettings, Groups, TimerKind, Timers};
+use flotilla_engine::tables::{GroupRecord, Groups, TimerKind, Timers};
 use flotilla_engine::{
-    AppendRecords, Body, CreateGroup, FireTimer, JoinGroup, NewGroup, NewRecord, RecordId,
-    Reply, StreamPosition, TakeId, TakeRecords,
+    AppendRecords, Body, CreateGroup, FireTimer, GroupSettings, JoinGroup, NewGroup, NewRecord,
+    RecordId, Reply, StreamPosition, TakeId, TakeRecords,
 };
 use std::collections::BTreeMap;
 
@@ -29,11 +29,7 @@ fn replica() -> Replica {
     };
     replica.ask(Body::AppendRecords(append)).expect("accepted");
     let new = NewGroup {
-        settings: GroupSettings {
-            mode: Consumption::Shared,
-            deliveries_max: 1,
-            ..GroupSettings::default()
-        },
+        settings: GroupSettings::new(Consumption::Shared, 30_000, 1).expect("half a minute"),
         start: StreamPosition::Id(RecordId::START),
     };
     let group = samples::group();

@@ -13,9 +13,9 @@ pub(crate) fn message(stream: &StreamName, view: GroupView) -> v1::GroupInfo {
     v1::GroupInfo {
         stream: stream.to_string(),
         group: view.name.to_string(),
-        mode: mode(settings.mode).into(),
-        ack_timeout_ms: settings.ack_timeout_ms,
-        deliveries_max: settings.deliveries_max,
+        mode: mode(settings.mode()).into(),
+        ack_timeout_ms: settings.ack_timeout_ms(),
+        deliveries_max: settings.deliveries_max(),
         consumers_count: view.record.consumers_count,
         consumers: Vec::new(),
         pending_count: view.pending_count.into(),

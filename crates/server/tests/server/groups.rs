@@ -357,7 +357,10 @@ async fn a_group_is_created_once_with_its_settings() {
         refused(create(Some(5)).await),
         (Code::AlreadyExists, "group_exists".to_owned())
     );
-    assert_eq!(refused(create(Some(0)).await).0, Code::InvalidArgument);
+    let invalid = (Code::InvalidArgument, "invalid_argument".to_owned());
+    for ack_timeout_ms in [0, 86_400_001, u64::MAX] {
+        assert_eq!(refused(create(Some(ack_timeout_ms)).await), invalid);
+    }
     let listed = v1::ListGroupsRequest {
         stream: "orders".to_owned(),
         ..Default::default()

@@ -85,7 +85,7 @@ fn check_group(
     assert!(!group.is_deleted, "{key:?}");
     assert_eq!(Some(group.stream), stream, "{key:?}");
     assert_eq!(group.name, trigger.consumer_group, "{key:?}");
-    assert_eq!(group.settings.mode, trigger.consumption, "{key:?}");
+    assert_eq!(group.settings.mode(), trigger.consumption, "{key:?}");
     assert_eq!(group.holds_retention(), is_enabled, "{key:?}");
     assert_eq!(
         (group.consumers_count, group.pending_count()),

@@ -6,10 +6,10 @@ use crate::invariants::{read, rows};
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{ConsumerName, GroupName};
 use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{Deliveries, GroupSettings, Groups, Streams};
+use flotilla_engine::tables::{Deliveries, Groups, Streams};
 use flotilla_engine::{
-    AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords,
-    NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
+    AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
+    NackRecords, NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
 };
 use proptest::prelude::*;
 
@@ -238,11 +238,7 @@ fn new_group(plan: &GroupPlan) -> NewGroup {
         Consumption::KeyShared,
     ];
     NewGroup {
-        settings: GroupSettings {
-            mode: modes[usize::from(plan.mode)],
-            ack_timeout_ms: 1_000,
-            deliveries_max: 2,
-        },
+        settings: GroupSettings::new(modes[usize::from(plan.mode)], 1_000, 2).expect("a second"),
         start: StreamPosition::Id(RecordId::START),
     }
 }

@@ -4,12 +4,12 @@ use super::labels;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{ConsumerName, GroupName, KvKey, PartitionKey, StreamName};
-use flotilla_engine::tables::{DefinitionNumber, GroupSettings, Retention, StreamSettings};
+use flotilla_engine::tables::{DefinitionNumber, Retention, StreamSettings};
 use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CreateGroup, CreateNamespace, CreateStream,
-    DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, JoinGroup,
-    LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, SetCondition, SetKey, StreamPosition,
-    SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, GroupSettings,
+    JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, SetCondition, SetKey,
+    StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -49,11 +49,7 @@ pub(crate) fn group() -> GroupRef {
 }
 
 pub(crate) fn group_settings() -> GroupSettings {
-    GroupSettings {
-        mode: Consumption::KeyShared,
-        ack_timeout_ms: 30_000,
-        deliveries_max: 10,
-    }
+    GroupSettings::new(Consumption::KeyShared, 30_000, 10).expect("half a minute")
 }
 
 pub(crate) fn consumer() -> ConsumerName {

@@ -6,11 +6,10 @@ use super::stream::{record_in_words, stream};
 use super::world::World;
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, WorkerId};
-use flotilla_engine::tables::GroupSettings;
 use flotilla_engine::view::{self, DeliveredView, PendingState, PendingView};
 use flotilla_engine::{
-    AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, JoinGroup, LeaveGroup, NackRecords,
-    NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
+    AckRecords, Body, CreateGroup, DeleteGroup, GroupRef, GroupSettings, JoinGroup, LeaveGroup,
+    NackRecords, NewGroup, RecordId, StreamPosition, TakeId, TakeRecords, TouchRecords,
 };
 
 /// `create-group S G mode=M timeout=MS max=N start=ID`, `join S G C incarnation=N worker=W again`
@@ -79,18 +78,18 @@ pub(super) fn command(world: &World, verb: &str, line: &mut Line) -> Option<Body
 
 fn new_group(line: &mut Line) -> NewGroup {
     let default = GroupSettings::default();
+    let mode = match line.option("mode").as_deref() {
+        None | Some("shared") => Consumption::Shared,
+        Some("exclusive") => Consumption::Exclusive,
+        Some("key_shared") => Consumption::KeyShared,
+        Some(other) => panic!("expected a mode, but found {other}"),
+    };
+    let ack_timeout_ms = line.number("timeout").unwrap_or(default.ack_timeout_ms());
+    let deliveries_max = line.number("max").unwrap_or(default.deliveries_max());
+    let settings = GroupSettings::new(mode, ack_timeout_ms, deliveries_max);
     let start = line.option("start").unwrap_or_else(|| "0-0".to_owned());
     NewGroup {
-        settings: GroupSettings {
-            mode: match line.option("mode").as_deref() {
-                None | Some("shared") => Consumption::Shared,
-                Some("exclusive") => Consumption::Exclusive,
-                Some("key_shared") => Consumption::KeyShared,
-                Some(other) => panic!("expected a mode, but found {other}"),
-            },
-            ack_timeout_ms: line.number("timeout").unwrap_or(default.ack_timeout_ms),
-            deliveries_max: line.number("max").unwrap_or(default.deliveries_max),
-        },
+        settings: settings.expect("an ack timeout"),
         start: start
             .parse::<StreamPosition>()
             .expect("a place in a stream"),
@@ -200,7 +199,7 @@ fn show(world: &World, line: &mut Line) -> String {
     let record = &found.record;
     let mut out = format!(
         "{:?} lag {} pending {} acked {} dead {} lost {}{}\n",
-        record.settings.mode,
+        record.settings.mode(),
         found.lag,
         found.pending_count,
         record.acked_count,

@@ -10,12 +10,11 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{Namespace, StreamName};
-use flotilla_engine::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT, LEASE_MS_MAX};
+use flotilla_engine::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::tables::GroupSettings;
 use flotilla_engine::{
-    Body, Command, CreateGroup, DeleteGroup, GroupRef, NewGroup, RecordId, Rejection, Reply,
-    StreamPosition, view,
+    Body, Command, CreateGroup, DeleteGroup, GroupRef, GroupSettings, NewGroup, RecordId,
+    Rejection, Reply, StreamPosition, view,
 };
 use tokio::time::Instant;
 
@@ -47,13 +46,11 @@ pub(super) fn new_group(asked: &v1::GroupSettings) -> Result<NewGroup, Refusal> 
         v1::GroupMode::KeyShared => Consumption::KeyShared,
     };
     let ack_timeout_ms = asked.ack_timeout_ms.unwrap_or(ACK_TIMEOUT_MS_DEFAULT);
-    request::within("ack_timeout_ms", ack_timeout_ms, 1..=LEASE_MS_MAX)?;
+    let deliveries_max = asked.deliveries_max.unwrap_or(DELIVERIES_DEFAULT);
+    let settings = GroupSettings::new(mode, ack_timeout_ms, deliveries_max)
+        .map_err(|error| Refusal::invalid("ack_timeout_ms", error.to_string()))?;
     Ok(NewGroup {
-        settings: GroupSettings {
-            mode,
-            ack_timeout_ms,
-            deliveries_max: asked.deliveries_max.unwrap_or(DELIVERIES_DEFAULT),
-        },
+        settings,
         start: position(&asked.start, "start", StreamPosition::Id(RecordId::START))?,
     })
 }

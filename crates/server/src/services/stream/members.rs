@@ -47,7 +47,7 @@ pub(super) async fn join(
         .await?;
     let found = found.ok_or_else(|| Rejection::GroupNotFound(group.clone()))?;
     Ok(v1::JoinGroupResponse {
-        mode: convert::group::mode(found.record.settings.mode).into(),
+        mode: convert::group::mode(found.record.settings.mode()).into(),
         ack_timeout_ms,
     })
 }
