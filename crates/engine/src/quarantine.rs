@@ -5,7 +5,7 @@
 
 use crate::command::{Command, Subject};
 use crate::effect::Effect;
-use crate::ids::RunNumber;
+use crate::ids::{GroupNumber, RunNumber, StreamNumber};
 use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
@@ -14,7 +14,7 @@ use crate::tables::{
     QuarantineRecord, Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
 use crate::turn::{EntryState, Turn};
-use crate::{history, ids, schedule, trigger};
+use crate::{group, history, ids, schedule, stream, trigger};
 use std::any::Any;
 
 /// What is left to say after a panic was contained.
@@ -52,6 +52,12 @@ pub(crate) fn contain(
         }
         Some((QuarantinedKind::Trigger, number)) => {
             trigger::set_aside(&mut turn, DefinitionNumber(number))?;
+        }
+        Some((QuarantinedKind::Stream, number)) => {
+            stream::set_aside(&mut turn, StreamNumber(number))?;
+        }
+        Some((QuarantinedKind::Group, number)) => {
+            group::set_aside(&mut turn, GroupNumber(number))?;
         }
         Some(_) | None => {}
     }

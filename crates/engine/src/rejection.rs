@@ -279,6 +279,15 @@ pub enum Rejection {
     /// A newer process has joined the group under the consumer's name (A31).
     #[error("expected the current incarnation of consumer \"{0}\", but a newer one has joined")]
     ConsumerReplaced(ConsumerName),
+    /// The stream is set aside (design rule 10).
+    #[error("expected stream \"{0}\" to be in service, but it is quarantined")]
+    StreamQuarantined(StreamName),
+    /// The group is set aside (design rule 10).
+    #[error(
+        "expected group \"{}\" of stream \"{}\" to be in service, but it is quarantined",
+        .0.group, .0.stream
+    )]
+    GroupQuarantined(GroupRef),
 }
 
 impl Rejection {
@@ -350,6 +359,8 @@ impl Rejection {
             Self::BatchNotDue => RejectionCode::BatchNotDue,
             Self::WorkerBack(_) => RejectionCode::WorkerBack,
             Self::ConsumerReplaced(_) => RejectionCode::ConsumerReplaced,
+            Self::StreamQuarantined(_) => RejectionCode::StreamQuarantined,
+            Self::GroupQuarantined(_) => RejectionCode::GroupQuarantined,
         }
     }
 

@@ -242,6 +242,12 @@ codes! {
     ConsumerReplaced "consumer_replaced" Conflict
         "A newer process has joined the group under the consumer's name."
         => "two processes use one name: give each consumer its own";
+    StreamQuarantined "stream_quarantined" Conflict
+        "A bug was contained in this stream's timer, and the stream was set aside: it can be read and deleted."
+        => "read what it holds with `flo stream read NAME`, then delete it";
+    GroupQuarantined "group_quarantined" Conflict
+        "A bug was contained in this group's timer, and the group was set aside: it can be looked at and deleted."
+        => "delete it with `flo stream group delete STREAM GROUP`, and create it anew";
 }
 
 impl fmt::Display for RejectionCode {

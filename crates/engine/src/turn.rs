@@ -8,7 +8,7 @@ use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};
 use crate::heads::QueueHeads;
-use crate::ids::{ActionRunNumber, RunNumber};
+use crate::ids::{ActionRunNumber, GroupNumber, RunNumber, StreamNumber};
 use crate::overlay::{Cell, Overlay};
 use crate::rejection::Rejection;
 use crate::store::{KeyRange, Reader, StoreError, Writes};
@@ -383,6 +383,18 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn is_trigger_quarantined(&self, definition: DefinitionNumber) -> bool {
         let trigger = (QuarantinedKind::Trigger, definition.0);
         self.entry.quarantined.contains(&trigger)
+    }
+
+    /// Whether the stream was set aside.
+    pub(crate) fn is_stream_quarantined(&self, stream: StreamNumber) -> bool {
+        let stream = (QuarantinedKind::Stream, stream.0);
+        self.entry.quarantined.contains(&stream)
+    }
+
+    /// Whether the consumer group was set aside.
+    pub(crate) fn is_group_quarantined(&self, group: GroupNumber) -> bool {
+        let group = (QuarantinedKind::Group, group.0);
+        self.entry.quarantined.contains(&group)
     }
 
     /// Whether the action run, or the run that it belongs to, was set aside.

@@ -1,6 +1,6 @@
 //! A consumer group.
 
-use super::name;
+use super::{name, service};
 use crate::output::Row;
 use flotilla_client::v1;
 use serde::Serialize;
@@ -11,6 +11,7 @@ pub(crate) struct GroupView {
     stream: String,
     group: String,
     mode: String,
+    state: &'static str,
     ack_timeout_ms: u64,
     max_deliver: u32,
     consumers_count: u32,
@@ -40,6 +41,7 @@ impl From<v1::GroupInfo> for GroupView {
         });
         Self {
             mode: name(group.mode()),
+            state: service(group.quarantined),
             consumers: consumers.collect(),
             stream: group.stream,
             group: group.group,
@@ -65,6 +67,7 @@ impl Row for GroupView {
         "PENDING",
         "ACKED",
         "DEAD",
+        "STATE",
     ];
 
     fn cells(&self) -> Vec<String> {
@@ -76,6 +79,7 @@ impl Row for GroupView {
             self.pending_count.to_string(),
             self.acked_count.to_string(),
             self.dead_letters_count.to_string(),
+            self.state.to_owned(),
         ]
     }
 }
@@ -98,7 +102,7 @@ mod tests {
             }],
             ..v1::GroupInfo::default()
         });
-        expect![[r#"{"stream":"orders","group":"billing","mode":"key_shared","ack_timeout_ms":0,"max_deliver":0,"consumers_count":0,"consumers":[{"name":"host-1","joined_at_ms":5,"heard_at_ms":6}],"pending_count":0,"lag":0,"acked_count":0,"dead_letters_count":0,"lost_count":0,"created_at_ms":0}"#]]
+        expect![[r#"{"stream":"orders","group":"billing","mode":"key_shared","state":"active","ack_timeout_ms":0,"max_deliver":0,"consumers_count":0,"consumers":[{"name":"host-1","joined_at_ms":5,"heard_at_ms":6}],"pending_count":0,"lag":0,"acked_count":0,"dead_letters_count":0,"lost_count":0,"created_at_ms":0}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

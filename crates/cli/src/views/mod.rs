@@ -52,6 +52,15 @@ pub(crate) fn name<N: PublishedName>(value: N) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// Whether something is in service, or was set aside after a bug.
+fn service(is_quarantined: bool) -> &'static str {
+    if is_quarantined {
+        "quarantined"
+    } else {
+        "active"
+    }
+}
+
 /// The text, or a dash for none.
 fn or_dash(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty())

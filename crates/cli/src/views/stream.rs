@@ -1,5 +1,6 @@
 //! A stream.
 
+use super::service;
 use crate::output::Row;
 use flotilla_client::v1;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(crate) struct StreamView {
     name: String,
+    state: &'static str,
     partitions: u32,
     retention: RetentionView,
     hard_bytes_max: u64,
@@ -33,6 +35,7 @@ impl From<v1::StreamInfo> for StreamView {
         let retention = stream.retention.unwrap_or_default();
         Self {
             name: stream.name,
+            state: service(stream.quarantined),
             partitions: stream.partitions,
             retention: RetentionView {
                 records_max: retention.records_max,
@@ -52,8 +55,15 @@ impl From<v1::StreamInfo> for StreamView {
 }
 
 impl Row for StreamView {
-    const HEADINGS: &'static [&'static str] =
-        &["NAME", "PARTITIONS", "RECORDS", "BYTES", "LAST", "GROUPS"];
+    const HEADINGS: &'static [&'static str] = &[
+        "NAME",
+        "PARTITIONS",
+        "RECORDS",
+        "BYTES",
+        "LAST",
+        "GROUPS",
+        "STATE",
+    ];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -63,6 +73,7 @@ impl Row for StreamView {
             self.bytes.to_string(),
             super::or_dash(self.last_id.as_deref()),
             self.groups_count.to_string(),
+            self.state.to_owned(),
         ]
     }
 }
@@ -79,9 +90,10 @@ mod tests {
             partitions: 1,
             hard_bytes_max: 1 << 30,
             created_at_ms: 5,
+            quarantined: true,
             ..v1::StreamInfo::default()
         });
-        expect![[r#"{"name":"orders","partitions":1,"retention":{"records_max":null,"age_ms_max":null,"bytes_max":null},"hard_bytes_max":1073741824,"records_count":0,"bytes":0,"first_id":null,"last_id":null,"lost_count":0,"groups_count":0,"created_at_ms":5}"#]]
+        expect![[r#"{"name":"orders","state":"quarantined","partitions":1,"retention":{"records_max":null,"age_ms_max":null,"bytes_max":null},"hard_bytes_max":1073741824,"records_count":0,"bytes":0,"first_id":null,"last_id":null,"lost_count":0,"groups_count":0,"created_at_ms":5}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
     }
 }

@@ -1,7 +1,9 @@
 //! Consumers join a group, are heard, leave it or fall silent (A31).
 
+use super::assign::reassign;
 use super::create::{NewGroup, open};
-use super::{GroupRef, Numbered, announce, arm, assign::reassign, find, require};
+use super::set_aside::check_in_service;
+use super::{GroupRef, Numbered, announce, arm, find, require};
 use crate::ids::{ConsumerName, GroupNumber, Namespace, WorkerId};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
@@ -52,7 +54,10 @@ impl JoinGroup {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
         let mut target = match (find(turn, source.0, &self.group.group)?, &self.create) {
-            (Some(found), _) => found,
+            (Some(found), _) => {
+                check_in_service(turn, &found, &self.group)?;
+                found
+            }
             (None, Some(new)) => open(turn, source, &self.group.group, new)?,
             (None, None) => return Err(Rejection::GroupNotFound(self.group.clone()).into()),
         };

@@ -21,7 +21,11 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
         return Ok(delete::sweep(turn, target)?);
     }
     let now_ms = turn.now_ms();
-    if target.1.silence_due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
+    if target
+        .1
+        .silence_due_ms
+        .is_some_and(|due_ms| due_ms <= now_ms)
+    {
         consumer::remove_silent(turn, &mut target)?;
     }
     let mut is_any_ready = false;
@@ -47,10 +51,7 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: GroupNumber) -> Outcome<
 }
 
 /// Whether records that wait may go out again, and when something falls due next.
-fn look_ahead(
-    turn: &Turn<'_, '_>,
-    target: &Numbered,
-) -> Result<(bool, Option<u64>), StoreError> {
+fn look_ahead(turn: &Turn<'_, '_>, target: &Numbered) -> Result<(bool, Option<u64>), StoreError> {
     let (is_any_due, waiting_due_ms) = waiting::look(turn, target)?;
     let group = &target.1;
     let lease_due_ms = group.leases.keys().next().copied();

@@ -14,6 +14,7 @@ mod ended;
 mod give_back;
 mod lease;
 mod own;
+mod set_aside;
 mod settings;
 mod settle;
 mod take;
@@ -32,6 +33,7 @@ pub(crate) use delete::delete_all;
 pub(crate) use due::fall_due;
 pub(crate) use give_back::bury;
 pub(crate) use own::{Claim, check_name, claim, load, release, set_holding};
+pub(crate) use set_aside::set_aside;
 pub(crate) use waiting::{orders as waiting_orders, range as waiting_range};
 
 use crate::effect::Effect;
@@ -45,6 +47,7 @@ use crate::tables::{GroupNames, GroupPartition, GroupRecord, Groups, TimerKey, T
 use crate::timer;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
+use set_aside::check_in_service;
 use std::sync::Arc;
 
 /// Names a group of a stream.
@@ -62,11 +65,13 @@ pub(crate) type Numbered = (GroupNumber, GroupRecord);
 /// Names what one take gave to a consumer.
 type DeliveryKey = (GroupNumber, ConsumerName, TakeId);
 
-/// The group that is named, or a refusal.
+/// The group that is named and in service, or a refusal.
 fn require(turn: &mut Turn<'_, '_>, namespace: &Namespace, name: &GroupRef) -> Outcome<Numbered> {
     let stream = stream::require_number(turn, namespace, &name.stream)?;
     let found = find(turn, stream, &name.group)?;
-    Ok(found.ok_or_else(|| Rejection::GroupNotFound(name.clone()))?)
+    let found = found.ok_or_else(|| Rejection::GroupNotFound(name.clone()))?;
+    check_in_service(turn, &found, name)?;
+    Ok(found)
 }
 
 fn find(

@@ -1,7 +1,7 @@
 //! Acknowledging records, and giving them back (A31).
 
-use super::give_back::{Reason, give_back};
 use super::consumer::{self, Holder};
+use super::give_back::{Reason, give_back};
 use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, lease, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::{LEASE_MS_MAX, PENDING_MAX};

@@ -1,6 +1,7 @@
 //! Appending records (A30).
 
 use super::create::{admit, open};
+use super::set_aside::check_in_service;
 use super::{Numbered, announce, find, retention, store};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
@@ -46,7 +47,10 @@ impl AppendRecords {
         let found = find(turn, namespace, &self.stream)?;
         let is_new = found.is_none();
         let mut target = match found {
-            Some(found) => found,
+            Some(found) => {
+                check_in_service(turn, found.0, &self.stream)?;
+                found
+            }
             None => {
                 admit(turn, namespace)?;
                 open(turn, (namespace, &self.stream), StreamSettings::default())?

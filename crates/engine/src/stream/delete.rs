@@ -4,7 +4,7 @@ use super::{announce, find, retention};
 use crate::group;
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Reply;
-use crate::tables::StreamNames;
+use crate::tables::{StreamNames, Streams};
 use crate::trigger;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,12 @@ impl DeleteStream {
         (stream.groups_count, stream.holds_count) = (0, 0);
         stream.is_deleted = true;
         stream.trim.before = stream.last_id.next();
-        retention::sweep_and_store(turn, number, stream)?;
+        if turn.is_stream_quarantined(number) {
+            // To sweep it is what failed: its rows stay.
+            turn.put::<Streams>(&number, stream);
+        } else {
+            retention::sweep_and_store(turn, number, stream)?;
+        }
         Ok(Reply::Deleted { is_found: true })
     }
 }

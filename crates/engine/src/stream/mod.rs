@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod id;
 mod retention;
+mod set_aside;
 mod trim;
 
 pub use append::{AppendRecords, NewRecord, partition_of};
@@ -15,6 +16,7 @@ pub use trim::{TrimStream, TrimTo};
 
 pub(crate) use append::{NewContent, append};
 pub(crate) use retention::{fall_due, hold_moved};
+pub(crate) use set_aside::set_aside;
 
 use crate::effect::Effect;
 use crate::ids::{Namespace, StreamName, StreamNumber};

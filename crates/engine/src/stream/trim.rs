@@ -1,5 +1,6 @@
 //! Trimming a stream by hand (A30).
 
+use super::set_aside::check_in_service;
 use super::{RecordId, require, retention, store};
 use crate::ids::{Namespace, StreamName};
 use crate::reply::Reply;
@@ -28,6 +29,7 @@ pub enum TrimTo {
 impl TrimStream {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let (number, mut stream) = require(turn, namespace, &self.stream)?;
+        check_in_service(turn, number, &self.stream)?;
         match self.to {
             TrimTo::Before(id) => {
                 let id = id.min(stream.last_id.next());

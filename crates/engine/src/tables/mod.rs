@@ -47,8 +47,8 @@ pub use definition::{
     VersionRecord, Versions,
 };
 pub use group::{
-    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPlace, DeliveryRecord, GroupNames,
-    GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
+    ConsumerRecord, Consumers, DeliveredRecord, Deliveries, DeliveryPlace, DeliveryRecord,
+    GroupNames, GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
 pub use key::Key;

@@ -22,9 +22,9 @@ pub enum QuarantinedKind {
     Worker,
     /// The schedule of a definition.
     Schedule,
-    /// A stream's timer.
+    /// A stream, because its timer failed.
     Stream,
-    /// A consumer group's timer.
+    /// A consumer group, because its timer failed.
     Group,
     /// The trigger of a definition.
     Trigger,

@@ -8,8 +8,9 @@ use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
-    ConsumerRecord, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Key, Records,
-    Redeliveries, StreamRecord, Table, WorkerActivities, encode_prefix, read, visit,
+    ConsumerRecord, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Key, Quarantine,
+    QuarantinedKind, Records, Redeliveries, StreamRecord, Table, WorkerActivities, encode_prefix,
+    read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -24,6 +25,8 @@ pub struct GroupView {
     pub lag: u64,
     /// Records that went out and are not settled.
     pub pending_count: u32,
+    /// Whether it was set aside (design rule 10).
+    pub is_quarantined: bool,
 }
 
 /// A record that went out and is not settled.
@@ -79,7 +82,11 @@ pub fn group(
     name: &GroupRef,
 ) -> Result<Option<GroupView>, StoreError> {
     let found = find(reader, namespace, name)?;
-    Ok(found.map(|(_, record, stream)| view(name.group.clone(), record, &stream)))
+    let Some((number, record, stream)) = found else {
+        return Ok(None);
+    };
+    let named = (name.group.clone(), number);
+    view(reader, named, (record, &stream)).map(Some)
 }
 
 /// The consumer groups of a stream by name.
@@ -103,7 +110,8 @@ pub fn groups(
         &Scope::new(&prefix, after, limit),
         |(_, name), number| {
             let record = read::<Groups>(reader, &number)?;
-            Ok(record.map(|record| view(name, record, &stream)))
+            let view = |record| view(reader, (name, number), (record, &stream));
+            record.map(view).transpose()
         },
     )
 }
@@ -217,6 +225,9 @@ pub fn has_records(
     let Some((number, group, stream)) = find(reader, namespace, &asked.group)? else {
         return Ok(true);
     };
+    if is_quarantined(reader, number)? {
+        return Ok(true);
+    }
     let Some(joined) = joined(reader, number, asked)? else {
         return Ok(true);
     };
@@ -288,13 +299,23 @@ fn find(
     Ok(group.map(|group| (number, group, stream)))
 }
 
-fn view(name: GroupName, record: GroupRecord, stream: &StreamRecord) -> GroupView {
-    GroupView {
+fn view(
+    reader: &dyn Reader,
+    (name, number): (GroupName, GroupNumber),
+    (record, stream): (GroupRecord, &StreamRecord),
+) -> Result<GroupView, StoreError> {
+    Ok(GroupView {
         name,
         lag: record.lag(stream),
         pending_count: record.pending_count(),
         record,
-    }
+        is_quarantined: is_quarantined(reader, number)?,
+    })
+}
+
+fn is_quarantined(reader: &dyn Reader, number: GroupNumber) -> Result<bool, StoreError> {
+    let found = read::<Quarantine>(reader, &(QuarantinedKind::Group, number.0))?;
+    Ok(found.is_some())
 }
 
 type Row<T> = (<T as Table>::Key, <T as Table>::Record);

@@ -6,8 +6,8 @@ use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::{RecordId, StreamPosition};
 use crate::tables::{
-    RecordContent, Records, StreamNames, StreamRecord, Streams, decode_key, encode_key, range_from,
-    read, visit,
+    Quarantine, QuarantinedKind, RecordContent, Records, StreamNames, StreamRecord, Streams,
+    decode_key, encode_key, range_from, read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -20,6 +20,8 @@ pub struct StreamView {
     pub record: StreamRecord,
     /// The id of its oldest record.
     pub first_id: Option<RecordId>,
+    /// Whether it was set aside (design rule 10).
+    pub is_quarantined: bool,
 }
 
 /// A record of a stream.
@@ -66,7 +68,8 @@ pub fn stream(
     name: &StreamName,
 ) -> Result<Option<StreamView>, StoreError> {
     let found = find_stream(reader, namespace, name)?;
-    Ok(found.map(|(_, record)| view(name.clone(), record)))
+    let view = |(number, record)| view(reader, (name.clone(), number), record);
+    found.map(view).transpose()
 }
 
 /// The streams of a namespace by name.
@@ -84,7 +87,8 @@ pub fn streams(
         &Scope::new(&prefix, after, limit),
         |(_, name), number| {
             let record = read::<Streams>(reader, &number)?;
-            Ok(record.map(|record| view(name, record)))
+            let view = |record| view(reader, (name, number), record);
+            record.map(view).transpose()
         },
     )
 }
@@ -146,14 +150,20 @@ pub(super) fn find_stream(
     Ok(record.map(|record| (number, record)))
 }
 
-fn view(name: StreamName, record: StreamRecord) -> StreamView {
+fn view(
+    reader: &dyn Reader,
+    (name, number): (StreamName, StreamNumber),
+    record: StreamRecord,
+) -> Result<StreamView, StoreError> {
     let fronts = record.partitions.iter().filter_map(|one| one.front);
     let first_id = fronts.min();
-    StreamView {
+    let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Stream, number.0))?;
+    Ok(StreamView {
         name,
         record,
         first_id,
-    }
+        is_quarantined: quarantined.is_some(),
+    })
 }
 
 /// A merge of partitions: the one whose next record is the oldest is read until another has an

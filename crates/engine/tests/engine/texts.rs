@@ -225,6 +225,8 @@ fn rejections_of_data() -> Vec<Rejection> {
         Rejection::BatchNotDue,
         Rejection::WorkerBack(samples::worker()),
         Rejection::ConsumerReplaced(samples::consumer()),
+        Rejection::StreamQuarantined(samples::stream()),
+        Rejection::GroupQuarantined(samples::group()),
     ]
 }
 

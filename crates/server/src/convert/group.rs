@@ -24,6 +24,7 @@ pub(crate) fn message(stream: &StreamName, view: GroupView) -> v1::GroupInfo {
         dead_letters_count: view.record.dead_count,
         lost_count: view.record.lost_count,
         created_at_ms: view.record.created_at_ms,
+        quarantined: view.is_quarantined,
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) fn message(view: StreamView) -> v1::StreamInfo {
         name,
         record,
         first_id,
+        is_quarantined,
     } = view;
     let retention = record.settings.retention;
     let last_id = Some(record.last_id).filter(|id| *id != RecordId::START);
@@ -30,6 +31,7 @@ pub(crate) fn message(view: StreamView) -> v1::StreamInfo {
         lost_count: record.lost_count,
         groups_count: record.groups_count,
         created_at_ms: record.created_at_ms,
+        quarantined: is_quarantined,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Consumer groups, in words.
 
 use super::line::Line;
-use super::show::option;
+use super::show::{option, quarantined};
 use super::stream::{record_in_words, stream};
 use super::world::World;
 use flotilla_engine::definition::Consumption;
@@ -198,8 +198,9 @@ fn show(world: &World, line: &mut Line) -> String {
     };
     let record = &found.record;
     let mut out = format!(
-        "{:?} lag {} pending {} acked {} dead {} lost {}{}\n",
+        "{:?}{} lag {} pending {} acked {} dead {} lost {}{}\n",
         record.settings.mode(),
+        quarantined(found.is_quarantined),
         found.lag,
         found.pending_count,
         record.acked_count,

@@ -245,6 +245,11 @@ pub(super) fn text(bytes: &[u8]) -> String {
     }
 }
 
+/// That something was set aside, as a word among others.
+pub(super) fn quarantined(is_quarantined: bool) -> &'static str {
+    if is_quarantined { " quarantined" } else { "" }
+}
+
 pub(super) fn option<T: Display>(label: &str, value: &Option<T>) -> String {
     value
         .as_ref()

@@ -1,7 +1,7 @@
 //! Streams and their records, in words.
 
 use super::line::Line;
-use super::show::{option, text};
+use super::show::{option, quarantined, text};
 use super::world::World;
 use flotilla_engine::ids::{PartitionKey, StreamName};
 use flotilla_engine::tables::{Retention, StreamRecord, StreamSettings};
@@ -107,7 +107,11 @@ pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<Strin
                 view::stream(&world.store, &namespace, &name).expect("memory does not fail");
             found.map_or_else(
                 || "none\n".to_owned(),
-                |found| in_words(&found.record, found.first_id),
+                |found| {
+                    let words = in_words(&found.record, found.first_id);
+                    let state = quarantined(found.is_quarantined);
+                    format!("{}{state}\n", words.trim_end())
+                },
             )
         }
         "streams" => {

@@ -9,8 +9,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, Definitions, RunRecord, Runs, Table, TimerKey, Timers, Workflows, encode_key,
-    encode_record,
+    Cluster, Definitions, Groups, RunRecord, Runs, Streams, Table, TimerKey, Timers, Workflows,
+    encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -153,6 +153,8 @@ impl World {
             "damage-steps" => self.damage_definition(&line.word(), |one| one.steps.clear()),
             "damage-schedule" => self.damage_definition(&line.word(), |one| one.schedule = None),
             "damage-trigger" => self.damage_definition(&line.word(), |one| one.trigger = None),
+            "damage-group" => self.damage_group(&line.word()),
+            "damage-stream" => self.damage_stream(&line.word()),
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -260,11 +262,7 @@ impl World {
         for active in &mut run.active {
             active.step = StepIndex(999);
         }
-        let key = encode_key::<Runs>(&number);
-        self.store
-            .write(&Writes::from([(key, Some(encode_record::<Runs>(&run)))]));
-        self.engine = self.cold_engine();
-        self.is_damaged = true;
+        self.plant::<Runs>(&number, &run);
     }
 
     /// Plants a bug: the latest revision lacks something that its validation saw.
@@ -274,10 +272,30 @@ impl World {
         let number = self.read::<Workflows>(&key).expect("the workflow").latest;
         let mut record = self.read::<Definitions>(&number).expect("its latest");
         damage(&mut record.definition);
-        let row = (
-            encode_key::<Definitions>(&number),
-            Some(encode_record::<Definitions>(&record)),
-        );
+        self.plant::<Definitions>(&number, &record);
+    }
+
+    /// Plants a bug: the group of this name knows of no partition.
+    fn damage_group(&mut self, name: &str) {
+        let mut groups = self.rows::<Groups>().into_iter();
+        let found = groups.find(|(_, group)| group.name.as_str() == name);
+        let (number, mut group) = found.expect("the group exists");
+        group.partitions.clear();
+        self.plant::<Groups>(&number, &group);
+    }
+
+    /// Plants a bug: the stream of this name thinks that it is empty.
+    fn damage_stream(&mut self, name: &str) {
+        let mut streams = self.rows::<Streams>().into_iter();
+        let found = streams.find(|(_, stream)| stream.name.as_str() == name);
+        let (number, mut stream) = found.expect("the stream exists");
+        stream.records_count = 0;
+        self.plant::<Streams>(&number, &stream);
+    }
+
+    /// Stores what no command would have stored.
+    fn plant<T: Table>(&mut self, key: &T::Key, record: &T::Record) {
+        let row = (encode_key::<T>(key), Some(encode_record::<T>(record)));
         self.store.write(&Writes::from([row]));
         self.engine = self.cold_engine();
         self.is_damaged = true;
@@ -300,6 +318,8 @@ fn looks_back(line: &str) -> bool {
                 | "damage-steps"
                 | "damage-schedule"
                 | "damage-trigger"
+                | "damage-group"
+                | "damage-stream"
         )
     })
 }
