@@ -178,8 +178,6 @@ pub const TRIGGER_BATCH_MAX: u32 = 1_000;
 /// Runs that one firing of a trigger starts at most (W41): each advances within the firing's turn, and
 /// none is started there once they have taken `ADVANCE_STEPS_MAX` steps.
 pub const TRIGGER_RUNS_MAX: usize = 32;
-/// How often a sweep looks again at old records that somebody still wants. In milliseconds.
-pub const RETENTION_HELD_MS: u64 = 60_000;
 
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);

@@ -9,7 +9,7 @@ use super::{RecordId, load, store};
 use crate::effect::Effect;
 use crate::group;
 use crate::ids::StreamNumber;
-use crate::limits::{RETENTION_HELD_MS, SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
+use crate::limits::{SWEEP_BYTES_MAX, SWEEP_ROWS_MAX};
 use crate::store::StoreError;
 use crate::tables::{Records, StreamRecord, Streams, TimerKey, TimerKind};
 use crate::timer;
@@ -191,12 +191,11 @@ impl Limits {
         }
         let age_ms_max = stream.settings.retention.age_ms_max?;
         let fronts = stream.partitions.iter().filter_map(|one| one.front);
-        let due_ms = fronts.min()?.ms.saturating_add(age_ms_max);
-        if due_ms > self.now_ms {
-            return Some(due_ms);
-        }
-        // A trigger says when it has read on; consumers who settle records do not.
-        Some(self.now_ms.saturating_add(RETENTION_HELD_MS))
+        // What is old already is held by a trigger, which says when it has read on.
+        fronts
+            .map(|front| front.ms.saturating_add(age_ms_max))
+            .filter(|due_ms| *due_ms > self.now_ms)
+            .min()
     }
 }
 

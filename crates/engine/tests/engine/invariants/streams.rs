@@ -61,17 +61,11 @@ fn check_stream(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord
     }
 }
 
-/// What is over a limit and wanted by no trigger goes without another append (A32). Consumers who hold
-/// records settle them without a word, so streams that they hold wait longer.
+/// What is over a limit and wanted by no trigger goes without another append (A32).
 fn check_limits(store: &MemoryStore, number: StreamNumber, stream: &StreamRecord) {
     let names = rows::<GroupNames>(store, &number).into_iter();
     let groups = names.map(|(_, group)| read::<Groups>(store, &group).expect("a named group"));
-    let holding: Vec<GroupRecord> = groups
-        .filter(|group| group.settings.holds_retention)
-        .collect();
-    if holding.iter().any(|group| group.trigger.is_none()) {
-        return;
-    }
+    let holding: Vec<GroupRecord> = groups.filter(GroupRecord::holds_retention).collect();
     let retention = stream.settings.retention;
     let is_over = retention
         .count_max
