@@ -3,10 +3,16 @@
 //! What is encoded are enums of versions (`V1(…)`), so a released variant is never edited; the tag
 //! leaves room to change the encoding itself.
 
+use crate::limits::ENTRY_BYTES_MAX;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The tag of the only format so far: bincode 2, its `standard` configuration.
 const FORMAT_BINCODE: u8 = 1;
+
+/// What decoding may account for: without a bound, room is made for whatever length a damaged record
+/// says. A number counts with its full size, which is up to 16 times what it takes as a record.
+const ACCOUNTED_BYTES_MAX: usize = 256 << 20;
+const _: () = assert!(ACCOUNTED_BYTES_MAX >= 2 * 16 * ENTRY_BYTES_MAX);
 
 /// Bytes that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +57,8 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     if *tag != FORMAT_BINCODE {
         return Err(DecodeError::FormatUnknown(*tag));
     }
-    let (value, read) = bincode::serde::decode_from_slice(body, bincode::config::standard())?;
+    let config = bincode::config::standard().with_limit::<ACCOUNTED_BYTES_MAX>();
+    let (value, read) = bincode::serde::decode_from_slice(body, config)?;
     if read != body.len() {
         return Err(DecodeError::TooLong {
             expected: read + 1,
@@ -74,6 +81,7 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::Bytes;
 
     #[test]
     fn a_value_survives_the_round_trip() {
@@ -97,5 +105,15 @@ mod tests {
             decode::<u64>(&[1, 1, 1]),
             Err(DecodeError::TooLong { .. })
         ));
+    }
+
+    #[test]
+    fn a_length_that_no_record_has_is_refused_before_room_is_made_for_it() {
+        for length in [u64::MAX, 1 << 62, 1 << 40] {
+            let bytes = encode(&length);
+            assert!(decode::<String>(&bytes).is_err(), "{length}");
+            assert!(decode::<Bytes>(&bytes).is_err(), "{length}");
+            assert!(decode::<Vec<u64>>(&bytes).is_err(), "{length}");
+        }
     }
 }
