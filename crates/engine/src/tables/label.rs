@@ -46,6 +46,13 @@ impl Key for LabelSet {
                 return Some(Self(labels));
             }
             let name = decode_text(bytes)?;
+            // A set has one key: its names in order, each once.
+            if labels
+                .last_key_value()
+                .is_some_and(|(last, _)| *last >= name)
+            {
+                return None;
+            }
             labels.insert(name, decode_text(bytes)?);
         }
     }
@@ -117,6 +124,8 @@ mod tests {
             b"a\0\x01b\0\x01",
             b"a\0\x02b\0\x01\0\0",
             b"\xff\0\x01b\0\x01\0\0",
+            b"b\0\x01\0\x01a\0\x01\0\x01\0\0",
+            b"a\0\x01\0\x01a\0\x01\0\x01\0\0",
         ] {
             let mut rest = bytes;
             assert_eq!(LabelSet::decode(&mut rest), None, "{bytes:02x?}");

@@ -79,8 +79,11 @@ impl Key for AttributeKey {
         let mut found = Vec::new();
         loop {
             match u8::decode(bytes)? {
-                0 if u8::decode(bytes)? == ESCAPED => found.push(0),
-                0 => return Some(Self(found)),
+                0 => match u8::decode(bytes)? {
+                    ESCAPED => found.push(0),
+                    0 => return Some(Self(found)),
+                    _ => return None,
+                },
                 byte => found.push(byte),
             }
         }
@@ -99,5 +102,29 @@ impl Key for RunStatus {
     fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let position = u8::decode(bytes)?.checked_sub(1)?;
         Self::ALL.get(usize::from(position)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_survives_its_key_and_nothing_else_is_one() {
+        let key = AttributeKey::new(&AttributeValue::String("a\0b".to_owned()));
+        let mut bytes = Vec::new();
+        key.encode(&mut bytes);
+        assert_eq!(bytes, b"\x01a\0\xffb\0\0");
+        assert_eq!(AttributeKey::decode(&mut bytes.as_slice()), Some(key));
+        for bytes in [
+            &b""[..],
+            b"\x01a",
+            b"\x01a\0",
+            b"\x01a\0\x05",
+            b"\x01a\0\x01\0\0",
+        ] {
+            let mut rest = bytes;
+            assert_eq!(AttributeKey::decode(&mut rest), None, "{bytes:02x?}");
+        }
     }
 }

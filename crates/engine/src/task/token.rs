@@ -57,18 +57,18 @@ impl FromStr for TaskToken {
             .next()
             .and_then(|part| part.parse().ok())
             .ok_or(TokenInvalid)?;
-        let secret = parts
-            .next()
-            .filter(|part| part.len() == 16)
-            .ok_or(TokenInvalid)?;
+        let secret = parts.next().ok_or(TokenInvalid)?;
         let secret = u64::from_str_radix(secret, 16).map_err(|_| TokenInvalid)?;
-        match parts.next() {
-            Some(_) => Err(TokenInvalid),
-            None => Ok(Self {
-                action_run,
-                attempt,
-                secret,
-            }),
+        let token = Self {
+            action_run,
+            attempt,
+            secret,
+        };
+        // It was handed out in one spelling: no other one of its numbers, and nothing behind them.
+        if token.to_string() == text {
+            Ok(token)
+        } else {
+            Err(TokenInvalid)
         }
     }
 }
@@ -93,6 +93,10 @@ mod tests {
             "arun-7.2.abc",
             "arun-7.2.0000000000000abc.1",
             "7.2.0000000000000abc",
+            "arun-7.+2.0000000000000abc",
+            "arun-7.02.0000000000000abc",
+            "arun-7.2.0000000000000ABC",
+            "arun-7.2.+000000000000abc",
         ] {
             assert_eq!(text.parse::<TaskToken>(), Err(TokenInvalid), "{text}");
         }
