@@ -83,7 +83,7 @@ impl Cron {
         }
         let timezone = timezone
             .parse()
-            .map_err(|_| CronInvalid::Timezone(crate::quote::cut(timezone)))?;
+            .map_err(|_| CronInvalid::Timezone(crate::quote::shorten(timezone)))?;
         Ok(Self { pattern, timezone })
     }
 
@@ -159,7 +159,7 @@ impl Part {
     /// Checks that a field is a list of `*`, `*/n`, `a`, `a-b`, `a-b/n` within the part's range:
     /// the library accepts far more.
     fn check(&self, field: &str) -> Result<(), CronInvalid> {
-        let syntax = || CronInvalid::Syntax(crate::quote::cut(field));
+        let syntax = || CronInvalid::Syntax(crate::quote::shorten(field));
         for item in field.split(',') {
             let (range, step) = item
                 .split_once('/')

@@ -5,11 +5,24 @@ const SHOWN_CHARACTERS_MAX: usize = 64;
 
 /// The text in quotes, escaped, cut to a length that a message can bear.
 pub(crate) fn quote(text: &str) -> String {
-    format!("{:?}", cut(text))
+    format!("{:?}", shorten(text))
 }
 
-/// The text cut to a length that a message can bear.
+/// The text cut to a length that a message can bear, without what a terminal would obey.
 pub(crate) fn cut(text: &str) -> String {
+    let mut shown = String::new();
+    for character in shorten(text).chars() {
+        if character.is_control() {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// The text as it is, cut to a length that a message can bear.
+pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

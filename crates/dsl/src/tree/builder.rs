@@ -1,6 +1,6 @@
 //! Parser events to a tree, within the bounds of W1.
 
-use super::{EXPANSION_BYTES_MAX, Entry, Kind, NESTING_MAX, Node, Tree, scalar};
+use super::{EXPANSION_BYTES_MAX, Entry, Kind, NESTING_MAX, Node, Tree, locator::Locator, scalar};
 use crate::{Code, Finding, Span, quote::quote};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 use std::{
@@ -15,10 +15,11 @@ const NODE_BYTES: usize = 16;
 pub(super) fn build(text: &str) -> Tree {
     let mut builder = Builder::default();
     let mut parser = Parser::new_from_str(text);
+    let end = Locator::new(text).span(text.len(), 0);
     while let Some(event) = parser.next_event() {
         let result = match event {
-            Ok((event, span)) => builder.event(event, place(&span)),
-            Err(error) => Err(scan_failure(&error)),
+            Ok((event, span)) => builder.event(event, within(place(&span), end)),
+            Err(error) => Err(scan_failure(&error, end)),
         };
         if let Err(finding) = result {
             builder.findings.push(finding);
@@ -51,8 +52,14 @@ fn place(span: &saphyr_parser::Span) -> Span {
     Span::new(span.start.line(), span.start.col() + 1, length)
 }
 
-fn scan_failure(error: &ScanError) -> Finding {
+/// The place itself, or the text's end: where the last line does not end, the parser goes on to one more.
+fn within(span: Span, end: Span) -> Span {
+    if span.line > end.line { end } else { span }
+}
+
+fn scan_failure(error: &ScanError, end: Span) -> Finding {
     let span = Span::new(error.marker().line(), error.marker().col() + 1, 1);
+    let span = within(span, end);
     if error.info().contains("recursion limit") {
         return too_deep(span);
     }

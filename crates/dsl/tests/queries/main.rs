@@ -367,3 +367,17 @@ fn queries_are_bounded() {
         "expected at most 4096 bytes, but there are 4102"
     );
 }
+
+#[test]
+fn a_mistake_shows_nothing_that_a_terminal_would_obey() {
+    for text in [
+        "status = '\rfailed'",
+        "status = '\u{1b}[31m'",
+        "started_at = '\n'",
+        "a = 1 'b\u{7}'",
+    ] {
+        let invalid = parse(text).expect_err("a mistake");
+        let message = invalid.to_string();
+        assert!(!message.contains(char::is_control), "{message:?}");
+    }
+}

@@ -88,3 +88,21 @@ fn the_page_of_validation_codes_lists_the_codes() {
     }
     expect_file!["../../../../docs/manual/reference/validation-codes.md"].assert_eq(&page);
 }
+
+#[test]
+fn a_text_that_ends_within_a_line_is_refused_in_that_line() {
+    let text = "kind: Workflow\nname: w\nstart:\n  run: a\n  transi";
+    let findings = flotilla_dsl::parse(text).findings;
+    let last = findings.iter().map(|finding| finding.span.line).max();
+    assert_eq!(last, Some(5), "{findings:?}");
+}
+
+#[test]
+fn a_key_is_told_without_what_a_terminal_would_obey() {
+    let text =
+        r#"{"kind": "Workflow", "start": {"\u001b[31m": 1, "retry": {"a\nb": {}}}, "a\u0085": []}"#;
+    for finding in flotilla_dsl::parse(text).findings {
+        let told = format!("{} {:?}", finding.message, finding.hint);
+        assert!(!told.contains(char::is_control), "{told:?}");
+    }
+}
