@@ -3,6 +3,7 @@
 use crate::abi::{self, Abi, Export, Import, Signature, flo, preview1};
 use crate::limits::{Limits, PAGE_BYTES, TABLE_ELEMENTS_MAX, TABLES_MAX};
 use crate::rejection::ModuleRejected;
+use crate::text::shown;
 use wasmparser::types::{EntityType, Types};
 use wasmparser::{Parser, Validator, WasmFeatures};
 
@@ -48,7 +49,7 @@ pub(crate) fn read(module: &[u8]) -> Result<ModuleInfo, ModuleRejected> {
         .validate_all(module)
         .map_err(|error| ModuleRejected::Malformed {
             offset: error.offset(),
-            reason: error.message().to_owned(),
+            reason: shown(error.message()),
         })?;
     let interface = Interface { types: &types };
     let abi = interface.detect_abi();
@@ -100,8 +101,8 @@ impl Interface<'_> {
             let Some(Import { name, signature }) = offered else {
                 return Err(ModuleRejected::ForeignImport {
                     offered: abi.module(),
-                    module: module.to_owned(),
-                    name: name.to_owned(),
+                    module: shown(module),
+                    name: shown(name),
                 });
             };
             if self.signature(entity) != Some(*signature) {
@@ -200,7 +201,7 @@ impl Interface<'_> {
             EntityType::Tag(_) => "a tag".to_owned(),
             EntityType::Func(_) | EntityType::FuncExact(_) => self
                 .signature(entity)
-                .map_or_else(|| "a function".to_owned(), |s| s.to_string()),
+                .map_or_else(|| "a function".to_owned(), |s| shown(&s.to_string())),
         }
     }
 }

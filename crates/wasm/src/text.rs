@@ -11,8 +11,36 @@ use std::borrow::Cow;
 /// [`ModuleRejected::MalformedText`] for bytes that are neither.
 pub fn to_binary(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ModuleRejected> {
     wat::parse_bytes(bytes).map_err(|error| ModuleRejected::MalformedText {
-        reason: error.to_string(),
+        reason: shown_lines(&error.to_string()),
     })
+}
+
+/// What a message shows of a module's text in one line, in characters.
+const SHOWN_CHARACTERS_MAX: usize = 128;
+/// What it shows of a text of several lines.
+const SHOWN_LINES_MAX: usize = 8;
+
+/// The text cut to a length that a message can bear, without what a terminal would obey.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for (position, character) in text.chars().enumerate() {
+        if position == SHOWN_CHARACTERS_MAX {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_debug());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// As [`shown`], line by line.
+fn shown_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().take(SHOWN_LINES_MAX).map(shown).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -65,6 +65,32 @@ fn malformed_bytes_are_refused_with_their_place() {
 }
 
 #[test]
+fn names_that_a_terminal_would_obey_or_nobody_would_read_are_shown_harmlessly() {
+    check_refused(
+        &[r#"(import "env\1b[31m" "a\0ab" (func))"#, BASE, ECHO],
+        "expected imports of the module `flo` only, but it imports `env\\u{1b}[31m.a\\nb`",
+    );
+    let import = format!(r#"(import "env" "{}" (func))"#, "x".repeat(90_000));
+    let function = format!("(func (export \"alloc\") (param {}))", "i32 ".repeat(900));
+    let twice = format!(
+        "(func (export \"{0}\")) (func (export \"{0}\"))",
+        "y\\07".repeat(9_000)
+    );
+    for parts in [
+        &[import.as_str(), BASE, ECHO][..],
+        &[r#"(memory (export "memory") 1)"#, &function, ECHO],
+        &[BASE, ECHO, &twice],
+    ] {
+        let sentence = inspected(parts).unwrap_err().to_string();
+        assert!(sentence.len() < 1_000, "{} bytes", sentence.len());
+        assert!(!sentence.contains(char::is_control), "{sentence:?}");
+    }
+    let text = format!("(module \u{7} \"{}\"", "z".repeat(90_000));
+    let sentence = to_binary(text.as_bytes()).unwrap_err().to_string();
+    assert!(sentence.len() < 2_000, "{} bytes", sentence.len());
+}
+
+#[test]
 fn every_single_damaged_byte_is_survived() {
     let sound = module(&[IMPORTS, BASE, ECHO]);
     for place in 0..sound.len() {
