@@ -11,6 +11,7 @@ mod demo;
 mod figures;
 mod fix;
 mod flo;
+mod fuzz;
 mod install;
 mod interrupt;
 mod libclang;
@@ -36,6 +37,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     verify::SUBCOMMAND,
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,
+    fuzz::SUBCOMMAND,
 ];
 
 /// The exit code of a wrong call, as in the command line of `flo`.

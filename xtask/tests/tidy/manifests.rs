@@ -7,7 +7,7 @@ use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none
 /// The legal arrows between our crates: from the crate to those that it may depend on.
 ///
 /// Tests of a crate get no further ones. Only the package of black-box tests may see everything.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("flotilla-api", &[]),
     (
         "flotilla-cli",
@@ -22,6 +22,11 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("flotilla-client", &["flotilla-api"]),
     ("flotilla-dsl", &["flotilla-engine"]),
     ("flotilla-engine", &[]),
+    (
+        "flotilla-fuzz",
+        &["flotilla-dsl", "flotilla-engine", "flotilla-wasm"],
+    ),
+    ("flotilla-libfuzzer", &["flotilla-fuzz"]),
     ("flotilla-replica", &["flotilla-engine"]),
     (
         "flotilla-server",

@@ -1,0 +1,4 @@
+//! libFuzzer's way into the target `module`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| flotilla_fuzz::execute("module", input));

@@ -1,0 +1,37 @@
+//! The inputs that each target is tried with, one file each.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The package's folder.
+#[must_use]
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the corpus of a target lies.
+#[must_use]
+pub fn folder(target: &str) -> PathBuf {
+    root().join("corpus").join(target)
+}
+
+/// The paths of a target's inputs, in order of name.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn paths(target: &str) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder(target))?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// The inputs of a target, in order of the files' names.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn read(target: &str) -> io::Result<Vec<Vec<u8>>> {
+    paths(target)?.into_iter().map(fs::read).collect()
+}

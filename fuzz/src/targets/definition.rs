@@ -1,0 +1,203 @@
+//! Workflow definitions (W0–W6): YAML or JSON text to the intermediate form, or to findings.
+
+use super::place::{assert_sentence, assert_within};
+use crate::target::{Target, Verdict};
+use flotilla_dsl::{FINDINGS_MAX, Finding, Severity, parse, render};
+use flotilla_engine::codec;
+use flotilla_engine::definition::{
+    Definition, Part, Root, RunTarget, StepIndex, StepKind, Target as Goal, Template,
+};
+
+pub(super) const TARGET: Target = Target {
+    name: "definition",
+    summary: "workflow definitions: findings lie in the text, what is accepted survives the log",
+    tokens: &[
+        "kind: Workflow\n",
+        "name: ",
+        "version: \"1\"\n",
+        "start:",
+        "steps:",
+        "plans:",
+        "terminals:",
+        "schedule: {cron: \"0 0 * * *\"}\n",
+        "trigger: {stream: s}\n",
+        "searchAttributes:",
+        "output:",
+        "transitions:",
+        "success: flo.Completed",
+        "failure: flo.Failed",
+        "run: \"@actions/a\"",
+        "run: \"@plan/p\"",
+        "run: \"@workflow/w:1\"",
+        "waitForSignal:",
+        "inputMapping:",
+        "retry:",
+        "poll:",
+        "$.input",
+        "$.steps.start.output",
+        "{",
+        "}",
+        "[",
+        "]",
+        "*a",
+        "&a ",
+        ": ",
+        "- ",
+        "\n",
+        "  ",
+        "'",
+        "\"",
+        "|\n",
+        "#",
+        "!!str ",
+        "---\n",
+        "? ",
+        "é",
+        "\\",
+        "~",
+        "-1",
+        "1.5",
+        "null",
+        "\r",
+        "\u{85}",
+    ],
+    check,
+};
+
+/// What a definition takes in the log for each byte of its text, at most: a text of the greatest size
+/// must still fit into an entry.
+const LOG_BYTES_PER_TEXT_BYTE: usize = 8;
+/// What aliases may add to a text (W1), and defaults to a short one. In bytes.
+const TEXT_BYTES_ADDED: usize = 1 << 20;
+/// What one finding takes when it is shown, at most. In bytes.
+const SHOWN_BYTES_MAX: usize = 8 << 10;
+
+fn check(input: &[u8]) -> Verdict {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return Verdict::Refused;
+    };
+    let parsed = parse(text);
+    check_findings(&parsed.findings, text);
+    for reference in &parsed.references {
+        assert_within(reference.span, lines(text));
+    }
+    let is_refused = parsed.findings.iter().any(is_error);
+    assert_eq!(
+        parsed.is_refused(),
+        is_refused,
+        "errors and nothing else refuse"
+    );
+    match parsed.definition {
+        None => Verdict::Refused,
+        Some(definition) => {
+            check_definition(&definition, text);
+            Verdict::Accepted
+        }
+    }
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.severity() == Severity::Error
+}
+
+fn check_findings(findings: &[Finding], text: &str) {
+    assert!(findings.len() <= FINDINGS_MAX);
+    assert!(
+        findings.is_sorted_by_key(|finding| (finding.severity(), finding.span)),
+        "errors come first, each kind in the order of the document"
+    );
+    for finding in findings {
+        assert_within(finding.span, lines(text));
+        assert_sentence(&finding.message);
+        if let Some(hint) = &finding.hint {
+            assert_sentence(hint);
+        }
+    }
+    let shown = render(findings, text, "w.yaml");
+    assert!(shown.len() <= SHOWN_BYTES_MAX * findings.len());
+}
+
+fn check_definition(definition: &Definition, text: &str) {
+    let encoded = codec::encode(definition);
+    let decoded: Definition = codec::decode(&encoded).expect("just encoded");
+    assert_eq!(decoded, *definition, "the log keeps it as it is");
+    assert!(encoded.len() <= LOG_BYTES_PER_TEXT_BYTE * (text.len() + TEXT_BYTES_ADDED));
+    assert_eq!(
+        parse(text).definition.as_ref(),
+        Some(definition),
+        "the same text is the same definition"
+    );
+    check_indexes(definition);
+}
+
+/// Every index leads to something: the engine does not look twice.
+fn check_indexes(definition: &Definition) {
+    assert_eq!(definition.step(StepIndex::START).name.as_str(), "start");
+    for step in &definition.steps {
+        let transitions = step.transitions.iter().map(|transition| transition.target);
+        transitions.for_each(|target| check_target(definition, target));
+        match &step.kind {
+            StepKind::Run(run) => {
+                if let RunTarget::Plan(plan) = run.target {
+                    assert!(plan.position() < definition.plans.len());
+                }
+                check_template(definition, run.input.as_ref());
+            }
+            StepKind::Wait(wait) => {
+                wait.on_timeout
+                    .into_iter()
+                    .for_each(|target| check_target(definition, target));
+            }
+        }
+    }
+    check_template(definition, definition.output.as_ref());
+    for terminal in &definition.terminals {
+        check_template(definition, terminal.output.as_ref());
+    }
+    for attribute in &definition.search_attributes {
+        check_root(definition, attribute.from.root);
+    }
+}
+
+fn check_target(definition: &Definition, target: Goal) {
+    match target {
+        Goal::Step(step) => assert!(step.position() < definition.steps.len()),
+        Goal::BuiltIn(_) => {}
+        Goal::Custom(terminal) => assert!(terminal.position() < definition.terminals.len()),
+    }
+}
+
+/// The indexes are right, and with a value in each hole the template is JSON.
+fn check_template(definition: &Definition, template: Option<&Template>) {
+    let Some(template) = template else {
+        return;
+    };
+    let mut filled = String::new();
+    for part in &template.parts {
+        match part {
+            Part::Literal(text) => filled.push_str(text),
+            Part::Path(path) => {
+                check_root(definition, path.root);
+                filled.push_str("null");
+            }
+        }
+    }
+    if let Err(error) = serde_json::from_str::<serde_json::Value>(&filled) {
+        panic!("expected a filled template to be JSON, but {error}: {filled}");
+    }
+}
+
+fn check_root(definition: &Definition, root: Root) {
+    match root {
+        Root::StepOutput(step) | Root::StepOutcome(step) => {
+            assert!(step.position() < definition.steps.len());
+        }
+        Root::Input | Root::RunId | Root::Timestamp => {}
+    }
+}
+
+/// The lines as YAML counts them: `\n`, `\r\n` and a lone `\r` each end one.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n')
+        .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+}

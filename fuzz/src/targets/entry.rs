@@ -1,0 +1,46 @@
+//! Entries of the log, and commands on their way to the leader (design rule 12).
+
+use crate::target::{Target, Verdict};
+use flotilla_engine::{Command, Entry};
+
+pub(super) const TARGET: Target = Target {
+    name: "entry",
+    summary: "log entries and commands: decoded, encoded and decoded again the same, and never longer",
+    tokens: &[
+        "\u{1}",
+        "\0",
+        "default",
+        "{}",
+        "null",
+        "wfrun-1",
+        "arun-1.1.",
+    ],
+    check,
+};
+
+fn check(input: &[u8]) -> Verdict {
+    if let Ok(command) = Command::decode(input) {
+        check_command(&command, Some(input.len()));
+    }
+    let Ok(entry) = Entry::decode(input) else {
+        return Verdict::Refused;
+    };
+    let encoded = entry.encode();
+    assert!(
+        encoded.len() <= input.len(),
+        "what is encoded is the shortest form"
+    );
+    assert_eq!(Entry::decode(&encoded).expect("just encoded"), entry);
+    for command in &entry.commands {
+        check_command(command, None);
+    }
+    Verdict::Accepted
+}
+
+fn check_command(command: &Command, length_max: Option<usize>) {
+    let encoded = command.encode();
+    assert!(length_max.is_none_or(|max| encoded.len() <= max));
+    assert_eq!(Command::decode(&encoded).expect("just encoded"), *command);
+    // What every command is asked before it is proposed.
+    let _ = (command.body.admission(), command.body.subject());
+}
