@@ -10,8 +10,13 @@ pub(crate) fn quote(text: &str) -> String {
 
 /// The text cut to a length that a message can bear, without what a terminal would obey.
 pub(crate) fn cut(text: &str) -> String {
-    let mut shown = String::new();
-    for character in shorten(text).chars() {
+    harmless(&shorten(text))
+}
+
+/// The text with its control characters escaped: a terminal would obey them.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
         if character.is_control() {
             shown.extend(character.escape_debug());
         } else {

@@ -5,6 +5,7 @@
 
 mod references;
 
+use crate::quote::harmless;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
@@ -111,9 +112,10 @@ impl SchemaInvalid {
 }
 
 fn shorten(text: &str) -> String {
+    let text = harmless(text);
     match text.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
@@ -151,6 +153,15 @@ mod tests {
         assert_eq!(
             (path.as_str(), message.as_str()),
             ("", "\"id\" is a required property")
+        );
+    }
+
+    #[test]
+    fn a_message_shows_nothing_that_a_terminal_would_obey() {
+        let schema = json!({"required": ["i\u{7f}\u{85}"]});
+        assert_eq!(
+            violation(&schema, &json!({})).1,
+            "\"i\\u{7f}\\u{85}\" is a required property"
         );
     }
 

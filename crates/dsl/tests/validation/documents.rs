@@ -99,8 +99,7 @@ fn a_text_that_ends_within_a_line_is_refused_in_that_line() {
 
 #[test]
 fn a_key_is_told_without_what_a_terminal_would_obey() {
-    let text =
-        r#"{"kind": "Workflow", "start": {"\u001b[31m": 1, "retry": {"a\nb": {}}}, "a\u0085": []}"#;
+    let text = r#"{"kind": "Workflow", "steps": {"a\u001b[31m": {"run": 5}, "b\n": {"retry": 1}}}"#;
     for finding in flotilla_dsl::parse(text).findings {
         let told = format!("{} {:?}", finding.message, finding.hint);
         assert!(!told.contains(char::is_control), "{told:?}");
