@@ -1,6 +1,7 @@
 //! Where the binary `flo` is.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -13,7 +14,19 @@ const VARIABLE: &str = "FLOTILLA_BINARY";
 /// # Panics
 /// When there is no binary.
 pub(crate) fn flo() -> Command {
-    let mut command = Command::new(path());
+    flo_within(&[])
+}
+
+/// The same, started by another program, which is given the binary and its arguments.
+pub(crate) fn flo_within(launcher: &[OsString]) -> Command {
+    let mut command = match launcher {
+        [] => Command::new(path()),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(path());
+            command
+        }
+    };
     forget_settings(&mut command);
     command
 }
@@ -51,9 +64,12 @@ fn find() -> PathBuf {
     path
 }
 
-/// The folder `deps`, which holds the test, is beside the binary.
+/// Tests are in the folder `deps`, which is beside the binary; other programs are beside it themselves.
 fn beside_tests() -> PathBuf {
-    let test = env::current_exe().expect("a running process has a file");
-    let deps = test.parent().expect("a file is in a folder");
-    deps.with_file_name("flo")
+    let program = env::current_exe().expect("a running process has a file");
+    let folder = program.parent().expect("a file is in a folder");
+    match folder.file_name() {
+        Some(name) if name == "deps" => folder.with_file_name("flo"),
+        _ => folder.join("flo"),
+    }
 }

@@ -1,9 +1,9 @@
 //! Some `flo server` processes that are one cluster.
 
 use crate::flo::Flo;
+use crate::host::Host;
 use crate::node::{Node, Settings};
 use crate::patience::{PATIENCE, wait_until};
-use crate::ports;
 use crate::room::Room;
 use crate::scratch::Scratch;
 use crate::status::{ClusterStatus, Digest};
@@ -31,20 +31,38 @@ impl Cluster {
     /// When the nodes do not become a cluster.
     #[must_use]
     pub fn of(ids: &[u64], flags: &[&str]) -> Self {
-        let room = Room::take(ids.len());
-        let scratch = Scratch::new();
-        let members: Vec<(u64, u16)> = ids.iter().map(|&id| (id, ports::draw(3))).collect();
-        let settings = |id: &u64| Settings {
-            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
-            ..Settings::new(&scratch, *id, &members)
-        };
-        let cluster = Self {
-            nodes: ids.iter().map(|id| Node::start(settings(id))).collect(),
-            scratch,
-            _room: room,
-        };
+        let hosts: Vec<Host> = ids.iter().map(|&id| Host::local(id)).collect();
+        let cluster = Self::on(Scratch::new(), &hosts, flags);
         cluster.await_health();
         cluster
+    }
+
+    /// Starts a node on each of these hosts, with these further flags, and waits for nothing.
+    #[must_use]
+    pub fn on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
+        let room = Room::take(hosts.len());
+        let peers: Vec<_> = hosts
+            .iter()
+            .map(|host| (host.node_id, host.peer_address))
+            .collect();
+        let settings = |host| Settings {
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            ..Settings::new(&scratch, host, &peers)
+        };
+        Self {
+            nodes: hosts
+                .iter()
+                .map(|host| Node::start(settings(host)))
+                .collect(),
+            scratch,
+            _room: room,
+        }
+    }
+
+    /// The nodes, in the order of their ids.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
     }
 
     /// A folder for the test's own files.

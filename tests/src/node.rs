@@ -2,10 +2,11 @@
 
 use crate::binary;
 use crate::flo::Flo;
+use crate::host::Host;
 use crate::process::{Process, read_log};
 use crate::scratch::Scratch;
 use crate::status::ClusterStatus;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -24,45 +25,47 @@ pub struct Node {
 /// What a node is started with.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) node_id: u64,
-    pub(crate) port: u16,
+    pub(crate) host: Host,
     pub(crate) data_dir: PathBuf,
-    pub(crate) members: Vec<(u64, u16)>,
+    /// The ids of all members, and where they find each other.
+    pub(crate) peers: Vec<(u64, SocketAddrV4)>,
     pub(crate) log: PathBuf,
     /// Further flags.
     pub(crate) flags: Vec<String>,
 }
 
 impl Settings {
-    /// A node with data and log in the folder; `members` are ids and first ports, its own too.
-    pub(crate) fn new(scratch: &Scratch, node_id: u64, members: &[(u64, u16)]) -> Self {
-        let own = members.iter().find(|(member, _)| *member == node_id);
+    /// A node with data and log in the folder.
+    pub(crate) fn new(scratch: &Scratch, host: &Host, peers: &[(u64, SocketAddrV4)]) -> Self {
+        let node_id = host.node_id;
+        let folder = scratch.path(&format!("node-{node_id}"));
         Self {
-            node_id,
-            port: own.expect("a node is one of the members").1,
-            data_dir: scratch.path(&format!("node-{node_id}")),
-            members: members.to_vec(),
+            host: host.clone(),
+            data_dir: host.data_dir.clone().unwrap_or(folder),
+            peers: peers.to_vec(),
             flags: Vec::new(),
             log: scratch.log(&format!("node-{node_id}.log")),
         }
     }
 
     fn spawn(&self) -> Process {
+        let host = &self.host;
         let peers: Vec<String> = self
-            .members
+            .peers
             .iter()
-            .map(|(member, port)| format!("{member}={}", local(port + 1)))
+            .map(|(member, address)| format!("{member}={address}"))
             .collect();
-        let mut command = binary::flo();
+        let mut command = binary::flo_within(&host.launcher);
         command
-            .args(["server", "--node-id", &self.node_id.to_string()])
-            .args(["--listen", &local(self.port)])
-            .args(["--peer-listen", &local(self.port + 1)])
-            .args(["--http-listen", &local(self.port + 2)])
+            .args(["server", "--node-id", &host.node_id.to_string()])
+            .args(["--listen", &host.address(0).to_string()])
+            .args(["--peer-listen", &host.address(1).to_string()])
+            .args(["--http-listen", &host.address(2).to_string()])
             .args(["--peers", &peers.join(",")])
             .arg("--data-dir")
             .arg(&self.data_dir)
-            .args(&self.flags);
+            .args(&self.flags)
+            .envs(host.environment.iter().cloned());
         Process::spawn(command, self.log.clone())
     }
 }
@@ -77,7 +80,7 @@ impl Node {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.settings.node_id
+        self.settings.host.node_id
     }
 
     /// Its data.
@@ -89,7 +92,29 @@ impl Node {
     /// Where clients find it.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        local(self.settings.port)
+        self.settings.host.address(0).to_string()
+    }
+
+    /// The id of its process, while it runs.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
+    /// Whether it has a process that has not ended by itself.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.process.as_ref().is_some_and(Process::is_alive)
+    }
+
+    /// Stops its process with SIGSTOP: it does nothing, but its connections stay.
+    pub fn pause(&self) {
+        self.process.iter().for_each(Process::pause);
+    }
+
+    /// Lets it go on after [`Node::pause`].
+    pub fn resume(&self) {
+        self.process.iter().for_each(Process::resume);
     }
 
     /// Whether it was started and not killed or stopped since.
@@ -158,7 +183,7 @@ impl Node {
     /// When the exit code does not tell whether there is a leader.
     pub fn status(&self) -> Result<ClusterStatus, String> {
         // A command would go on trying to connect for a while.
-        let address = (Ipv4Addr::LOCALHOST, self.settings.port);
+        let address = self.settings.host.address(0);
         TcpStream::connect(address).map_err(|error| error.to_string())?;
         let line = ["-o", "json", "--timeout", "5s", "cluster", "status"];
         let answer = Flo::at(self.endpoint()).run(&line);
@@ -175,10 +200,6 @@ impl Node {
 
     fn take(&mut self) -> Process {
         let process = self.process.take();
-        process.unwrap_or_else(|| panic!("node {} does not run", self.settings.node_id))
+        process.unwrap_or_else(|| panic!("node {} does not run", self.id()))
     }
-}
-
-fn local(port: u16) -> String {
-    format!("127.0.0.1:{port}")
 }

@@ -77,6 +77,21 @@ impl Process {
         self.wait()
     }
 
+    /// Its id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Stops it with SIGSTOP.
+    pub(crate) fn pause(&self) {
+        signal::kill(self.pid(), Signal::SIGSTOP).expect("a child of this process");
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) {
+        signal::kill(self.pid(), Signal::SIGCONT).expect("a child of this process");
+    }
+
     /// Sends SIGTERM.
     pub(crate) fn ask_to_end(&self) {
         signal::kill(self.pid(), Signal::SIGTERM).expect("a child of this process");

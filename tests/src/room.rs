@@ -2,8 +2,8 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Server processes at a time: one cluster of three, and one node beside it.
-const PROCESSES_MAX: usize = 4;
+/// Server processes at a time: one cluster of five, or one of three and two nodes beside it.
+const PROCESSES_MAX: usize = 5;
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();

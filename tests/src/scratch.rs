@@ -34,7 +34,8 @@ impl Scratch {
     }
 
     /// The log of the process of this name.
-    pub(crate) fn log(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn log(&self, name: &str) -> PathBuf {
         self.folder.path().join("logs").join(name)
     }
 

@@ -14,6 +14,7 @@ mod flo;
 mod fuzz;
 mod install;
 mod interrupt;
+mod jepsen;
 mod libclang;
 mod patience;
 mod process;
@@ -38,6 +39,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,
     fuzz::SUBCOMMAND,
+    jepsen::SUBCOMMAND,
 ];
 
 /// The exit code of a wrong call, as in the command line of `flo`.

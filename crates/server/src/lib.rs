@@ -8,6 +8,7 @@
 //! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
 //! workers that run WASM actions.
 
+mod clock;
 mod config;
 mod context;
 mod convert;
@@ -20,6 +21,7 @@ mod gateway;
 mod health;
 mod http;
 mod limits;
+mod planted;
 mod request;
 mod schemas;
 mod server;

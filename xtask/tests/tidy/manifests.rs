@@ -7,7 +7,7 @@ use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none
 /// The legal arrows between our crates: from the crate to those that it may depend on.
 ///
 /// Tests of a crate get no further ones. Only the package of black-box tests may see everything.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("flotilla-api", &[]),
     (
         "flotilla-cli",
@@ -25,6 +25,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
     (
         "flotilla-fuzz",
         &["flotilla-dsl", "flotilla-engine", "flotilla-wasm"],
+    ),
+    (
+        "flotilla-jepsen",
+        &["flotilla-api", "flotilla-client", "flotilla-tests"],
     ),
     ("flotilla-libfuzzer", &["flotilla-fuzz"]),
     ("flotilla-replica", &["flotilla-engine"]),

@@ -13,7 +13,7 @@ use crate::limits::STOP_GRACE;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{drivers, embedded, health, http, watch};
+use crate::{clock, drivers, embedded, health, http, watch};
 use flotilla_engine::NodeId;
 use flotilla_replica::{Config, Formation, Hooks, ReadError, Replica, Tuning};
 use futures::future::join_all;
@@ -57,6 +57,7 @@ impl Server {
         let hub = Arc::new(Hub::default());
         let hooks = Hooks {
             offers: hub.clone(),
+            clock: clock::clock(),
             ..Hooks::default()
         };
         let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;

@@ -3,6 +3,7 @@
 use super::channel::Sender;
 use super::demand::{Demands, Looked};
 use super::poll::{ActionKey, Addressed, Poll, PollClosed, Request, ToWorker, WorkerKey};
+use crate::planted::{self, Bug};
 use flotilla_engine::Offer;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use std::collections::{BTreeMap, BTreeSet};
@@ -201,9 +202,13 @@ impl Polls {
             }
         }
         let addressed = parcels.into_iter();
-        let addressed: Vec<_> = addressed
+        let mut addressed: Vec<_> = addressed
             .filter_map(|parcel| self.address(parcel))
             .collect();
+        if planted::has(Bug::DoubleLease) {
+            let copies: Vec<_> = addressed.iter().filter_map(|it| self.copy(it)).collect();
+            addressed.extend(copies);
+        }
         for (number, _) in offers {
             if let Some(poll) = self.open.get(number)
                 && poll.has_free_slot()
@@ -229,6 +234,22 @@ impl Polls {
             number,
             messages: poll.messages(),
             message: parcel.message,
+        })
+    }
+
+    /// The same task for another worker of the action: the bug that its name says.
+    fn copy(&self, addressed: &Addressed) -> Option<Addressed> {
+        let ToWorker::Task(assignment) = &addressed.message else {
+            return None;
+        };
+        let own = self.open.get(&addressed.number)?;
+        let others = self.open.iter().filter(|(number, poll)| {
+            **number != addressed.number && poll.action_keys() == own.action_keys()
+        });
+        others.into_iter().next().map(|(number, poll)| Addressed {
+            number: *number,
+            messages: poll.messages(),
+            message: ToWorker::Task(assignment.clone()),
         })
     }
 

@@ -1,0 +1,74 @@
+//! Bugs on demand, so that the chaos tests can show that they would find them (`jepsen/README.md`).
+//!
+//! A build with debug assertions obeys `FLO_PLANTED_BUG`; in any other build no bug can be planted.
+
+use flotilla_engine::{Body, Command, Reply};
+use std::sync::LazyLock;
+
+/// A bug that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// A key counts as set when its command is proposed.
+    AckBeforeCommit,
+    /// A task is given to two workers.
+    DoubleLease,
+    /// Whoever sends a command again has it done again.
+    NoDedup,
+    /// A linearizable read is answered from what this node has applied.
+    StaleRead,
+    /// Some timers never fire.
+    LostTimer,
+}
+
+/// Whether this bug is planted in this process.
+pub(crate) fn has(bug: Bug) -> bool {
+    static PLANTED: LazyLock<Option<Bug>> = LazyLock::new(|| {
+        let name = std::env::var("FLO_PLANTED_BUG").ok()?;
+        let bug = named(&name);
+        tracing::warn!(name, ?bug, "a bug is planted");
+        bug
+    });
+    cfg!(debug_assertions) && *PLANTED == Some(bug)
+}
+
+/// Takes away what lets the engine know a command again.
+pub(crate) fn forget_identity(mut command: Command) -> Command {
+    if has(Bug::NoDedup) {
+        command.request_id = None;
+        match &mut command.body {
+            Body::StartRun(start) => start.idempotency_key = None,
+            Body::SignalRun(signal) => signal.signal_id = None,
+            _ => {}
+        }
+    }
+    command
+}
+
+/// What is answered before the command is committed, if anything is.
+pub(crate) fn early_reply(command: &Command) -> Option<Reply> {
+    let is_early = has(Bug::AckBeforeCommit) && matches!(command.body, Body::SetKey(_));
+    is_early.then_some(Reply::KeySet { version: 0 })
+}
+
+fn named(name: &str) -> Option<Bug> {
+    match name {
+        "ack-before-commit" => Some(Bug::AckBeforeCommit),
+        "double-lease" => Some(Bug::DoubleLease),
+        "no-dedup" => Some(Bug::NoDedup),
+        "stale-read" => Some(Bug::StaleRead),
+        "lost-timer" => Some(Bug::LostTimer),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bug_is_planted_unless_it_is_asked_for_by_name() {
+        assert_eq!(named("stale-read"), Some(Bug::StaleRead));
+        assert_eq!(named("stale"), None);
+        assert!(!has(Bug::StaleRead));
+    }
+}

@@ -1,0 +1,37 @@
+//! How long nothing was done.
+
+use crate::history::{Operation, Outcome};
+
+/// The longest time between two operations that succeeded, in microseconds.
+#[must_use]
+pub fn longest_silence_us(operations: &[Operation]) -> u64 {
+    let done = operations
+        .iter()
+        .filter(|operation| operation.outcome == Outcome::Ok);
+    let mut returned: Vec<u64> = done.map(|operation| operation.returned_us).collect();
+    returned.sort_unstable();
+    let gaps = returned.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_success_ends_a_silence() {
+        let at = |returned_us, outcome| Operation {
+            returned_us,
+            ..Operation::sample("starts", outcome)
+        };
+        let operations = [
+            at(10, Outcome::Ok),
+            at(20, Outcome::Fail),
+            at(30, Outcome::Unknown),
+            at(45, Outcome::Ok),
+            at(50, Outcome::Ok),
+        ];
+        assert_eq!(longest_silence_us(&operations), 35);
+        assert_eq!(longest_silence_us(&[]), 0);
+    }
+}

@@ -1,0 +1,117 @@
+//! What was asked of the cluster, and what became of it.
+
+mod fault;
+mod operation;
+mod recorder;
+
+pub use fault::Fault;
+pub use operation::{Operation, Outcome};
+pub use recorder::{Moment, Recorder};
+pub(crate) use recorder::{outcome_of, told};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// All that a run saw: the operations, the faults meanwhile, and what was read in the end.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// In the order in which they returned.
+    pub operations: Vec<Operation>,
+    /// In the order in which they began.
+    pub faults: Vec<Fault>,
+    /// What each workload read in the end, by its name.
+    pub final_reads: BTreeMap<String, Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+enum Line {
+    Operation(Operation),
+    Fault(Fault),
+    FinalRead { workload: String, value: Value },
+}
+
+impl History {
+    /// The operations of one workload.
+    pub fn of<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = &'a Operation> {
+        let operations = self.operations.iter();
+        operations.filter(move |operation| operation.workload == workload)
+    }
+
+    /// What a workload read in the end; null when it did not come to that.
+    #[must_use]
+    pub fn final_read(&self, workload: &str) -> &Value {
+        self.final_reads.get(workload).unwrap_or(&Value::Null)
+    }
+
+    /// Writes it as JSON, one object to a line.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, file: &Path) -> std::io::Result<()> {
+        let mut out = BufWriter::new(File::create(file)?);
+        let operations = self.operations.iter().cloned().map(Line::Operation);
+        let faults = self.faults.iter().cloned().map(Line::Fault);
+        let reads = self.final_reads.iter().map(|(workload, value)| {
+            let workload = workload.clone();
+            let value = value.clone();
+            Line::FinalRead { workload, value }
+        });
+        for line in operations.chain(faults).chain(reads) {
+            serde_json::to_writer(&mut out, &line)?;
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+
+    /// Reads what [`History::write`] wrote, so that a kept history can be judged again.
+    ///
+    /// # Errors
+    /// When the text is something else.
+    pub fn parse(text: &str) -> serde_json::Result<Self> {
+        let mut history = Self::default();
+        for line in text.lines() {
+            match serde_json::from_str(line)? {
+                Line::Operation(operation) => history.operations.push(operation),
+                Line::Fault(fault) => history.faults.push(fault),
+                Line::FinalRead { workload, value } => {
+                    history.final_reads.insert(workload, value);
+                }
+            }
+        }
+        Ok(history)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_written_history_is_read_again_as_it_was() {
+        let operation = Operation::sample("starts", Outcome::Unknown);
+        let fault = Fault {
+            nemesis: "kill-leader".to_owned(),
+            what: "SIGKILL node 1".to_owned(),
+            started_us: 5,
+            ended_us: 9,
+        };
+        let history = History {
+            operations: vec![operation],
+            faults: vec![fault],
+            final_reads: BTreeMap::from([("starts".to_owned(), json!([1]))]),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.jsonl");
+        history.write(&file).unwrap();
+        let again = History::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(again.operations, history.operations);
+        assert_eq!(again.faults, history.faults);
+        assert_eq!(again.final_reads, history.final_reads);
+    }
+}

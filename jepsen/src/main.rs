@@ -1,0 +1,143 @@
+//! `flotilla-jepsen`: runs chaos tests; `cargo xtask jepsen` builds and calls it.
+
+use clap::Parser;
+use flotilla_jepsen::history::History;
+use flotilla_jepsen::nemesis::{self, Nemesis};
+use flotilla_jepsen::report::{self, Report};
+use flotilla_jepsen::run::{Plan, run};
+use flotilla_jepsen::workload::{self, Workload};
+use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs clients against a cluster of real processes while faults happen, and judges what they saw.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask jepsen")]
+struct Arguments {
+    /// How long clients work, in all; each nemesis gets an equal share
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Repeats what a seed decided; drawn when absent
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only these workloads; all when absent
+    #[arg(long, value_delimiter = ',')]
+    workload: Vec<String>,
+    /// Only these nemeses; `all` for each in turn
+    #[arg(long, value_delimiter = ',', default_value = "combined")]
+    nemesis: Vec<String>,
+    /// Plants a bug into the nodes, to see it found
+    #[arg(long)]
+    bug: Option<String>,
+    /// Writes the figures into the generated part of this document
+    #[arg(long)]
+    report: Option<PathBuf>,
+    /// Where the evidence is kept
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// Keeps history, logs and timeline also when nothing is wrong
+    #[arg(long)]
+    keep: bool,
+    /// Judges a kept history.jsonl again, and draws it beside itself, instead of a run
+    #[arg(long)]
+    judge: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.judge {
+        Some(file) => judge(&arguments, file),
+        None => storm(&arguments),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs each nemesis in turn; true when nothing was wrong.
+fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+    let nemeses = nemeses(&arguments.nemesis)?;
+    let seed = arguments
+        .seed
+        .unwrap_or_else(|| rand::random_range(0..1_000_000));
+    let share = arguments.seconds / u64::try_from(nemeses.len())?.max(1);
+    let mut reports: Vec<Report> = Vec::new();
+    for nemesis in nemeses {
+        let name = format!("flotilla-jepsen-{seed}-{}", nemesis.name());
+        let report = run(Plan {
+            workloads: workloads(&arguments.workload)?,
+            seed,
+            duration: Duration::from_secs(share),
+            recovery_max: Duration::from_secs(10),
+            bug: arguments.bug.clone(),
+            folder: arguments
+                .folder
+                .clone()
+                .unwrap_or_else(std::env::temp_dir)
+                .join(name),
+            keep: arguments.keep,
+            nemesis,
+        });
+        println!("{report}\n");
+        reports.push(report);
+    }
+    if let Some(file) = &arguments.report {
+        let document = fs::read_to_string(file)?;
+        fs::write(file, report::rewrite(&document, &reports))?;
+    }
+    Ok(reports.iter().all(Report::is_sound))
+}
+
+fn judge(arguments: &Arguments, file: &PathBuf) -> Result<bool, Box<dyn Error>> {
+    let history = History::parse(&fs::read_to_string(file)?)?;
+    fs::write(file.with_extension("svg"), report::draw(&history))?;
+    let mut is_sound = true;
+    for workload in workloads(&arguments.workload)? {
+        if history.final_reads.contains_key(workload.name()) {
+            for violation in workload.check(&history) {
+                is_sound = false;
+                println!("{}: {violation}", workload.name());
+            }
+        }
+    }
+    Ok(is_sound)
+}
+
+fn workloads(names: &[String]) -> Result<Vec<Arc<dyn Workload>>, String> {
+    let all = workload::all();
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let known: Vec<&str> = all.iter().map(|workload| workload.name()).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!(
+            "expected workloads of {known:?}, but got `{unknown}`"
+        ));
+    }
+    let is_named = |workload: &Arc<dyn Workload>| names.iter().any(|name| name == workload.name());
+    Ok(all.into_iter().filter(is_named).collect())
+}
+
+fn nemeses(names: &[String]) -> Result<Vec<Box<dyn Nemesis>>, String> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(nemesis::all());
+    }
+    let named = |name: &String| {
+        nemesis::named(name).ok_or_else(|| {
+            let known: Vec<&str> = nemesis::all()
+                .iter()
+                .map(|nemesis| nemesis.name())
+                .collect();
+            format!("expected nemeses of {known:?}, but got `{name}`")
+        })
+    };
+    names.iter().map(named).collect()
+}

@@ -1,0 +1,67 @@
+//! Wall clocks that are wrong: they jump, or they run too fast or too slow.
+
+use super::Nemesis;
+use super::kill::a_follower;
+use crate::stage::Stage;
+use rand::RngExt;
+use std::time::Duration;
+
+/// Sets the wall clocks of nodes wrong.
+pub(super) struct Clock {
+    is_jump: bool,
+}
+
+/// How far a clock jumps, either way. In milliseconds.
+const JUMP_MS_MAX: i64 = 3_600_000;
+/// How far clocks drift apart, in steps so small that they are drift for those who look seldom.
+const DRIFT_MS_MAX: i64 = 2_000;
+
+impl Clock {
+    pub(super) fn jump() -> Self {
+        Self { is_jump: true }
+    }
+
+    pub(super) fn drift() -> Self {
+        Self { is_jump: false }
+    }
+}
+
+impl Nemesis for Clock {
+    fn name(&self) -> &'static str {
+        match self.is_jump {
+            true => "clock-jump",
+            false => "clock-drift",
+        }
+    }
+
+    fn strike(&mut self, stage: &mut Stage) -> String {
+        if self.is_jump {
+            // One clock alone: no majority agrees with it.
+            let leads = stage.random.random_bool(0.5);
+            let victim = match leads {
+                true => stage.leader(),
+                false => a_follower(stage).unwrap_or(1),
+            };
+            let offset_ms = stage.random.random_range(-JUMP_MS_MAX..JUMP_MS_MAX);
+            stage.set_clock(victim, offset_ms);
+            return format!("the clock of node {victim} jumps by {offset_ms} ms");
+        }
+        let mut told = Vec::new();
+        for id in stage.ids() {
+            let offset_ms = stage.random.random_range(-DRIFT_MS_MAX..DRIFT_MS_MAX);
+            stage.set_clock(id, offset_ms);
+            told.push((id, offset_ms));
+        }
+        format!("the clocks are wrong by {told:?} ms")
+    }
+
+    fn hold(&self) -> Duration {
+        Duration::from_secs(3)
+    }
+
+    fn heal(&mut self, stage: &mut Stage) {
+        for id in stage.ids() {
+            stage.set_clock(id, 0);
+        }
+    }
+}

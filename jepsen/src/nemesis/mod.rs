@@ -1,0 +1,114 @@
+//! What goes wrong while clients work.
+
+mod clock;
+mod combined;
+mod disk;
+mod kill;
+mod links;
+mod partition;
+mod pause;
+mod rolling;
+mod snapshot;
+mod torn;
+
+use crate::network::Wanted;
+use crate::stage::Stage;
+use std::time::Duration;
+
+/// Makes things go wrong, one fault after the other, and mends them.
+pub trait Nemesis: Send {
+    /// Its name, in histories and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What the stage must offer.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Makes something go wrong, and says what.
+    fn strike(&mut self, stage: &mut Stage) -> String;
+
+    /// How long it stays like that.
+    fn hold(&self) -> Duration {
+        Duration::from_secs(2)
+    }
+
+    /// Mends it. Nodes that do not run are started by the run.
+    fn heal(&mut self, stage: &mut Stage);
+
+    /// Whether a node may end by itself, with an error that it tells, under this fault.
+    fn may_end_nodes(&self) -> bool {
+        false
+    }
+}
+
+/// What a nemesis needs of the stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// How many nodes.
+    pub nodes: u64,
+    /// What the network must be able to.
+    pub network: Wanted,
+    /// Whether disks are so small that they can be filled.
+    pub small_disks: bool,
+    /// Further flags of the nodes.
+    pub flags: &'static [&'static str],
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self {
+            nodes: 3,
+            network: Wanted::Plain,
+            small_disks: false,
+            flags: &[],
+        }
+    }
+}
+
+/// Nothing goes wrong: what a healthy cluster does.
+struct Calm;
+
+impl Nemesis for Calm {
+    fn name(&self) -> &'static str {
+        "calm"
+    }
+
+    fn strike(&mut self, _stage: &mut Stage) -> String {
+        "nothing".to_owned()
+    }
+
+    fn heal(&mut self, _stage: &mut Stage) {}
+}
+
+/// Every nemesis.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Nemesis>> {
+    vec![
+        Box::new(Calm),
+        Box::new(kill::Kill::leader()),
+        Box::new(kill::Kill::follower()),
+        Box::new(kill::Kill::all()),
+        Box::new(pause::Pause::leader()),
+        Box::new(pause::Pause::follower()),
+        Box::new(partition::Partition::leader()),
+        Box::new(partition::Partition::ring()),
+        Box::new(partition::Partition::one_way()),
+        Box::new(partition::Partition::bridge()),
+        Box::new(links::Links::slow()),
+        Box::new(links::Links::lossy()),
+        Box::new(clock::Clock::jump()),
+        Box::new(clock::Clock::drift()),
+        Box::new(disk::FullDisk::default()),
+        Box::new(torn::TornWrite),
+        Box::new(rolling::RollingRestart),
+        Box::new(snapshot::SnapshotInstall::default()),
+        Box::new(combined::Combined::default()),
+    ]
+}
+
+/// The nemesis of this name.
+#[must_use]
+pub fn named(name: &str) -> Option<Box<dyn Nemesis>> {
+    all().into_iter().find(|nemesis| nemesis.name() == name)
+}

@@ -1,0 +1,22 @@
+//! What the nodes said themselves.
+
+use crate::checker::Violation;
+use crate::stage::Stage;
+
+/// What Rust prints when a thread panics.
+const PANICKED: &str = "panicked at";
+
+/// A violation for each panic that a node has told of.
+pub(crate) fn panics(stage: &Stage) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for node in stage.cluster.nodes() {
+        let output = node.output();
+        let mut lines = output.lines();
+        while let Some(line) = lines.find(|line| line.contains(PANICKED)) {
+            let said = lines.next().unwrap_or_default();
+            let text = format!("node {} panicked: {line} {said}", node.id());
+            violations.push(Violation::new(text));
+        }
+    }
+    violations
+}

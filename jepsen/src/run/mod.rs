@@ -1,0 +1,84 @@
+//! A run: workloads and a nemesis on a stage, then healing, final reads and the verdict.
+
+mod crew;
+mod faults;
+mod judge;
+mod plan;
+
+pub use plan::Plan;
+
+use self::crew::Crew;
+use self::faults::Struck;
+use crate::checker::Violation;
+use crate::history::{History, Recorder};
+use crate::report::Report;
+use crate::stage::Stage;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs a plan, and keeps the evidence when something is wrong.
+#[must_use]
+pub fn run(mut plan: Plan) -> Report {
+    println!("{}", plan.line());
+    let started = Instant::now();
+    let needs = plan.nemesis.needs();
+    let stage = catch(|| Stage::set(&needs, plan.seed, &plan.environment()));
+    let mut stage = match stage {
+        Ok(stage) => stage,
+        Err(violation) => return Report::without_stage(&plan, violation),
+    };
+    let recorder = Arc::new(Recorder::default());
+    let mut struck = Struck::default();
+    let mut history = History::default();
+    let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut struck, &mut history));
+    history.operations = recorder.operations();
+    history.faults = std::mem::take(&mut struck.faults);
+    let mut violations = std::mem::take(&mut struck.violations);
+    violations.extend(played.err());
+    violations.extend(judge::panics(&stage));
+    for workload in &plan.workloads {
+        if history.final_reads.contains_key(workload.name()) {
+            violations.extend(workload.check(&history));
+        }
+    }
+    let mut report = Report::new(&plan, &history, struck.recoveries_ms, violations);
+    report.remarks = stage.remarks.clone();
+    report.seconds = started.elapsed().as_secs();
+    if !report.violations.is_empty() || plan.keep {
+        report.keep(&plan.folder, &history, &stage.logs());
+    }
+    report
+}
+
+/// Everything that happens on the stage.
+fn play(
+    plan: &mut Plan,
+    stage: &mut Stage,
+    recorder: &Arc<Recorder>,
+    struck: &mut Struck,
+    history: &mut History,
+) {
+    let flo = stage.cluster.flo();
+    for workload in &plan.workloads {
+        workload.prepare(&flo);
+    }
+    let crew = Crew::begin(plan, stage.cluster.endpoints(), recorder);
+    faults::storm(plan, stage, (recorder, &crew), struck);
+    crew.stop_clients();
+    stage.cluster.await_health();
+    history.final_reads = crew.final_reads(plan, &mut struck.violations);
+    crew.stop_workers();
+    // Replicas that differ make this panic, which is a violation.
+    let digest = stage.cluster.agreement();
+    println!("all nodes have digest {} at {}", digest.value, digest.index);
+}
+
+/// Runs something of the harness, which panics when the cluster is not as it has to be.
+fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Violation> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));
+        Violation::new(text.unwrap_or_else(|| "the run ended without a word".to_owned()))
+    })
+}

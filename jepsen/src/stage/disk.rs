@@ -1,0 +1,66 @@
+//! A disk that can be filled.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Room for a node that runs for a while.
+const SIZE: &str = "size=256m";
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// A small file system in memory; dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct SmallDisk {
+    folder: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts one.
+    ///
+    /// # Panics
+    /// When the machine does not allow it.
+    pub(crate) fn mount(folder: &Path) -> Self {
+        fs::create_dir_all(folder).expect("a folder in the run's own folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", SIZE, "flo-jepsen"])
+            .arg(folder)
+            .status();
+        assert!(
+            mounted.is_ok_and(|status| status.success()),
+            "expected to mount a tmpfs, but it failed: a full disk needs root"
+        );
+        Self {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Leaves no room on it.
+    pub(crate) fn fill(&self) {
+        let mut filler = File::create(self.filler()).expect("an empty file takes no room");
+        // It ends when there is no room left, which is what it is for.
+        while filler.write_all(&[0; BLOCK_BYTES]).is_ok() {}
+    }
+
+    /// Makes room again.
+    pub(crate) fn empty(&self) {
+        // It may not have been filled.
+        let _ = fs::remove_file(self.filler());
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.folder.join("filler")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a process that is just being killed may still hold files.
+        let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
+    }
+}

@@ -1,0 +1,170 @@
+//! Where a run takes place: a cluster, its network, its disks and its clocks.
+
+mod disk;
+mod service;
+
+use self::disk::SmallDisk;
+use crate::nemesis::Needs;
+use crate::network::{Namespaces, Network, Proxies, Wanted};
+use flotilla_tests::{Cluster, Host, Node, Scratch};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub(crate) use service::await_service;
+
+/// Where a run takes place.
+pub struct Stage {
+    // Dropped in this order: the processes before what they stand on.
+    pub(crate) cluster: Cluster,
+    pub(crate) network: Network,
+    pub(crate) disks: BTreeMap<u64, SmallDisk>,
+    /// Draws what faults are left to chance.
+    pub(crate) random: StdRng,
+    /// Where the network is not what was wished for, why.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl Stage {
+    /// Sets it as a nemesis needs it, and waits for a healthy cluster. `environment` is set for every
+    /// node.
+    ///
+    /// # Panics
+    /// When the machine does not allow it, or the cluster does not come up.
+    pub(crate) fn set(needs: &Needs, seed: u64, environment: &[(String, String)]) -> Self {
+        let scratch = Scratch::new();
+        let ids: Vec<u64> = (1..=needs.nodes).collect();
+        let mut remarks = Vec::new();
+        let network = network(needs.network, &ids, &mut remarks);
+        let mut disks = BTreeMap::new();
+        let hosts = ids.iter().map(|&id| {
+            let mut host = host(id, &network, &scratch);
+            host.environment = variables(&scratch, id, environment);
+            if needs.small_disks {
+                let disk = SmallDisk::mount(&scratch.path(&format!("disk-{id}")));
+                host.data_dir = Some(disk.folder().join("data"));
+                disks.insert(id, disk);
+            }
+            host
+        });
+        let hosts: Vec<Host> = hosts.collect();
+        let cluster = Cluster::on(scratch, &hosts, needs.flags);
+        cluster.await_health();
+        Self {
+            cluster,
+            network,
+            disks,
+            random: StdRng::seed_from_u64(seed),
+            remarks,
+        }
+    }
+
+    /// The ids of all nodes.
+    pub(crate) fn ids(&self) -> Vec<u64> {
+        self.cluster.ids()
+    }
+
+    /// The node that leads, as one that lives says; any one when none says so.
+    pub(crate) fn leader(&self) -> u64 {
+        let alive = || self.cluster.nodes().iter().filter(|node| node.is_alive());
+        let own =
+            |node: &&Node| matches!(node.status(), Ok(status) if status.leader == Some(node.id()));
+        let leader = alive().find(own).or_else(|| alive().next());
+        leader.map_or(1, Node::id)
+    }
+
+    /// The ids of the nodes that do not lead.
+    pub(crate) fn followers(&self) -> Vec<u64> {
+        let leader = self.leader();
+        self.ids().into_iter().filter(|&id| id != leader).collect()
+    }
+
+    /// Starts the nodes again that are not there, and returns those that had ended by themselves.
+    pub(crate) fn raise(&mut self) -> Vec<u64> {
+        let mut ended = Vec::new();
+        for id in self.ids() {
+            let node = self.cluster.node_mut(id);
+            if node.is_alive() {
+                continue;
+            }
+            if node.process_id().is_some() {
+                node.kill();
+                ended.push(id);
+            }
+            node.restart();
+        }
+        ended
+    }
+
+    /// Sets how wrong a node's wall clock is, in milliseconds.
+    pub(crate) fn set_clock(&self, node: u64, offset_ms: i64) {
+        let file = offset_file(self.cluster.scratch(), node);
+        // Renamed into place: a clock is never read half written.
+        let draft = file.with_extension("draft");
+        fs::write(&draft, offset_ms.to_string()).expect("a file in the run's own folder");
+        fs::rename(&draft, &file).expect("a file in the run's own folder");
+    }
+
+    /// The folder with the logs of the nodes.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.cluster.scratch().path("logs")
+    }
+}
+
+fn network(wanted: Wanted, ids: &[u64], remarks: &mut Vec<String>) -> Network {
+    if wanted == Wanted::Plain {
+        return Network::Plain;
+    }
+    if wanted == Wanted::Cuttable {
+        match Namespaces::create(ids) {
+            Ok(namespaces) => return Network::Namespaces(namespaces),
+            Err(reason) => remarks.push(format!(
+                "no network namespaces, so proxies stand between the nodes: {reason} (they need \
+                 root and `ip` of the package iproute2)"
+            )),
+        }
+    }
+    Network::Proxies(Proxies::new().expect("a machine that runs a cluster has room for a thread"))
+}
+
+fn host(id: u64, network: &Network, scratch: &Scratch) -> Host {
+    match network {
+        Network::Plain => Host::local(id),
+        Network::Namespaces(_) => Namespaces::host(id),
+        Network::Proxies(proxies) => {
+            let mut host = Host::local(id);
+            let proxy = proxies.before(id, host.peer_address, scratch.path(""));
+            host.peer_address = proxy.expect("loopback has free ports");
+            host
+        }
+    }
+}
+
+fn variables(
+    scratch: &Scratch,
+    node: u64,
+    environment: &[(String, String)],
+) -> Vec<(String, std::ffi::OsString)> {
+    let clock = offset_file(scratch, node).into_os_string();
+    let own = [("FLO_CLOCK_OFFSET_FILE".to_owned(), clock)];
+    let given = environment.iter();
+    let given = given.map(|(name, value)| (name.clone(), value.into()));
+    own.into_iter().chain(given).collect()
+}
+
+fn offset_file(scratch: &Scratch, node: u64) -> PathBuf {
+    scratch.path(&format!("clock-{node}"))
+}
+
+/// The newest file of a folder with this ending.
+pub(crate) fn newest(folder: &Path, ending: &str) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    let mut named: Vec<PathBuf> = files
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .collect();
+    named.sort();
+    named.pop()
+}

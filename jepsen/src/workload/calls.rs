@@ -1,0 +1,117 @@
+//! Calls and readings that several workloads share.
+
+use super::Session;
+use crate::checker::Attempt;
+use crate::history::Operation;
+use flotilla_client::{Client, ClientError, v1};
+use flotilla_tests::Flo;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Between two looks at what is to end.
+pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(250);
+
+/// Starts a run with an idempotency key, and the same key as its input.
+pub(super) async fn start(
+    session: &Session,
+    (workflow, key): (&str, &str),
+) -> Result<String, ClientError> {
+    let request = v1::StartRunRequest {
+        workflow: workflow.to_owned(),
+        input: json!({"key": key}).to_string().into(),
+        idempotency_key: key.to_owned(),
+        ..v1::StartRunRequest::default()
+    };
+    let call = session.client.start_run(request);
+    let started = session
+        .call(
+            ("start", json!({"key": key})),
+            call,
+            |started| json!({"made": started.run_id}),
+        )
+        .await;
+    Ok(started?.run_id)
+}
+
+/// What an operation with a key attempted.
+pub(super) fn attempt(operation: &Operation) -> Attempt {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Attempt {
+        key: text(&operation.input["key"]).unwrap_or_default(),
+        outcome: operation.outcome,
+        made: text(&operation.output["made"]),
+    }
+}
+
+/// Pairs of a key and what was made for it, as a final read holds them.
+pub(super) fn pairs(value: &Value) -> Vec<(String, String)> {
+    serde_json::from_value(value.clone()).unwrap_or_default()
+}
+
+/// Stores a definition.
+pub(super) fn define(flo: &Flo, definition: &str) {
+    let answer = flo.run_with_input(&["workflow", "create", "-f", "-"], definition.as_bytes());
+    let _ = answer.success();
+}
+
+/// All runs of a workflow, page by page.
+pub(super) async fn runs(client: &Client, workflow: &str) -> Result<Vec<v1::RunRow>, ClientError> {
+    let mut rows = Vec::new();
+    let mut page_token = String::new();
+    loop {
+        let request = v1::ListRunsRequest {
+            workflow: workflow.to_owned(),
+            limit: 200,
+            page_token,
+            ..v1::ListRunsRequest::default()
+        };
+        let page = client.list_runs(request).await?;
+        rows.extend(page.items);
+        if page.next_page.is_empty() {
+            return Ok(rows);
+        }
+        page_token = page.next_page;
+    }
+}
+
+/// A run.
+pub(super) async fn run(client: &Client, run_id: &str) -> Result<v1::Run, ClientError> {
+    let request = v1::GetRunRequest {
+        run_id: run_id.to_owned(),
+        ..v1::GetRunRequest::default()
+    };
+    client.get_run(request).await
+}
+
+/// The events of a run's history.
+pub(super) async fn events(client: &Client, run_id: &str) -> Result<Vec<v1::Event>, ClientError> {
+    let request = v1::GetHistoryRequest {
+        run_id: run_id.to_owned(),
+        limit: 1_000,
+        ..v1::GetHistoryRequest::default()
+    };
+    Ok(client.get_history(request).await?.events)
+}
+
+/// The input of a run.
+pub(super) async fn input(client: &Client, run_id: &str) -> Result<Value, ClientError> {
+    let run = run(client, run_id).await?;
+    Ok(serde_json::from_slice(&run.input).unwrap_or_default())
+}
+
+/// Waits until all runs of a workflow have ended, but looks only so often: what is open then is the
+/// checker's to judge.
+pub(super) async fn await_end(
+    session: &Session,
+    workflow: &str,
+    looks_max: usize,
+) -> Result<(), ClientError> {
+    for _ in 0..looks_max {
+        let rows = runs(&session.client, workflow).await?;
+        if rows.iter().all(|row| row.completed_at_ms.is_some()) {
+            break;
+        }
+        tokio::time::sleep(LOOK_PAUSE).await;
+    }
+    Ok(())
+}

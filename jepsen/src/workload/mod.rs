@@ -1,0 +1,70 @@
+//! What clients do while faults happen, and what must hold afterwards.
+
+mod calls;
+mod leases;
+mod register;
+mod schedules;
+mod session;
+mod signals;
+mod starts;
+mod steps;
+mod triggers;
+mod watch;
+mod workforce;
+
+pub use session::Session;
+
+use crate::checker::Violation;
+use crate::history::History;
+use flotilla_client::ClientError;
+use flotilla_tests::Flo;
+use futures::future::BoxFuture;
+use rand::rngs::StdRng;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What clients do while faults happen, and what must hold afterwards.
+pub trait Workload: Send + Sync {
+    /// Its name, in histories and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Prepares the healthy cluster: definitions, streams.
+    fn prepare(&self, flo: &Flo);
+
+    /// How many clients call at a time.
+    fn processes(&self) -> u64 {
+        4
+    }
+
+    /// One or a few operations of one client, which the session writes down.
+    fn step<'a>(&'a self, session: &'a Session, random: &'a mut StdRng) -> BoxFuture<'a, ()>;
+
+    /// Runs beside the clients until the session's stop, as workers do.
+    fn assist(&self, _session: Session) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
+    /// Reads what there is in the end, from the healed cluster: what [`Workload::check`] needs.
+    ///
+    /// # Errors
+    /// When the healed cluster does not answer.
+    fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>>;
+
+    /// What is wrong with the history; nothing else is looked at.
+    fn check(&self, history: &History) -> Vec<Violation>;
+}
+
+/// Every workload.
+#[must_use]
+pub fn all() -> Vec<Arc<dyn Workload>> {
+    vec![
+        Arc::new(starts::Starts::default()),
+        Arc::new(signals::Signals::default()),
+        Arc::new(steps::Steps::default()),
+        Arc::new(leases::Leases::default()),
+        Arc::new(schedules::Schedules),
+        Arc::new(triggers::Triggers::default()),
+        Arc::new(register::Register::default()),
+        Arc::new(watch::Watch::default()),
+    ]
+}

@@ -1,0 +1,248 @@
+//! Runs of several steps that external workers carry out and count: each acknowledged run completes,
+//! each of its steps once.
+
+use super::calls::{attempt, await_end, define, events, run, runs, start};
+use super::workforce::{self, Handled, Handler};
+use super::{Session, Workload};
+use crate::checker::{Attempt, Violation, exactly_once, numbered};
+use crate::history::History;
+use flotilla_client::{ActionContext, ActionResult, ClientError, HandlerError};
+use flotilla_tests::Flo;
+use futures::future::{BoxFuture, FutureExt};
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const WORKFLOW: &str = "chaos-steps";
+const DEFINITION: &str = "kind: Workflow
+name: chaos-steps
+version: \"1.0.0\"
+idempotency: required
+start:
+  run: \"@actions/chaos-count\"
+  retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+  transitions: {success: second, failure: flo.Failed}
+steps:
+  second:
+    run: \"@actions/chaos-count\"
+    inputMapping: {key: $.input.key}
+    retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+    transitions: {success: third, failure: flo.Failed}
+  third:
+    run: \"@actions/chaos-count\"
+    inputMapping: {key: $.input.key}
+    retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}
+    transitions: {success: flo.Completed, failure: flo.Failed}
+";
+const STEPS: [&str; 3] = ["start", "second", "third"];
+const ACTIONS: &[&str] = &["chaos-count"];
+const PAUSE: Duration = Duration::from_millis(120);
+/// How often is looked whether the runs have ended, once all is healed.
+const LOOKS_MAX: usize = 120;
+
+/// Runs of several steps.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    keys: AtomicU64,
+}
+
+/// A run in the end.
+#[derive(Debug, Deserialize, Serialize)]
+struct Ended {
+    key: String,
+    run_id: String,
+    status: String,
+    seqs: Vec<u64>,
+    steps_completed: Vec<String>,
+}
+
+impl Workload for Steps {
+    fn name(&self) -> &'static str {
+        "steps"
+    }
+
+    fn prepare(&self, flo: &Flo) {
+        let limits = ["--max-retries", "0", "--timeout-ms", "10000"];
+        let _ = flo.text(&[&["action", "register", ACTIONS[0]], &limits[..]].concat());
+        define(flo, DEFINITION);
+    }
+
+    fn processes(&self) -> u64 {
+        2
+    }
+
+    fn step<'a>(&'a self, session: &'a Session, _random: &'a mut StdRng) -> BoxFuture<'a, ()> {
+        async move {
+            let key = format!("steps-{}", self.keys.fetch_add(1, Ordering::Relaxed));
+            // The history has what became of it.
+            let _ = start(session, (WORKFLOW, &key)).await;
+            session.rest(PAUSE).await;
+        }
+        .boxed()
+    }
+
+    fn assist(&self, session: Session) -> BoxFuture<'static, ()> {
+        let noting = session.clone();
+        let seen = Arc::<Seen>::default();
+        let handler: Handler = Arc::new(move |worker, context| {
+            count(noting.clone(), (worker, seen.clone()), context).boxed()
+        });
+        workforce::work(session, ACTIONS, handler).boxed()
+    }
+
+    fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
+        async move {
+            await_end(session, WORKFLOW, LOOKS_MAX).await?;
+            let mut ended = Vec::new();
+            for row in runs(&session.client, WORKFLOW).await? {
+                ended.push(read(session, &row.run_id).await?);
+            }
+            Ok(json!(ended))
+        }
+        .boxed()
+    }
+
+    fn check(&self, history: &History) -> Vec<Violation> {
+        let ended = history.final_read(self.name()).clone();
+        let ended: Vec<Ended> = serde_json::from_value(ended).unwrap_or_default();
+        let starts = history.of(self.name());
+        let starts = starts.filter(|operation| operation.name == "start");
+        let attempts: Vec<Attempt> = starts.map(attempt).collect();
+        let found: Vec<(String, String)> = ended
+            .iter()
+            .map(|run| (run.key.clone(), run.run_id.clone()))
+            .collect();
+        let mut violations = exactly_once(&attempts, &found);
+        let executions = executions(history);
+        for run in &ended {
+            violations.extend(run.check(&executions));
+        }
+        violations
+    }
+}
+
+impl Ended {
+    fn check(&self, executions: &BTreeMap<(String, String), u64>) -> Vec<Violation> {
+        let Self { key, status, .. } = self;
+        let mut violations = numbered(&format!("the history of {key}"), &self.seqs);
+        let mut wrong = |text: String| violations.push(Violation::new(text));
+        if status != "RUN_STATUS_COMPLETED" {
+            wrong(format!("{key} was to complete, but its status is {status}"));
+        } else if self.steps_completed != STEPS {
+            let steps = &self.steps_completed;
+            wrong(format!(
+                "{key} completed the steps {steps:?} instead of {STEPS:?}"
+            ));
+        }
+        for step in &self.steps_completed {
+            if !executions.contains_key(&(key.clone(), step.clone())) {
+                wrong(format!(
+                    "{step} of {key} completed, but nobody carried it out"
+                ));
+            }
+        }
+        violations
+    }
+}
+
+/// How often a worker has carried out each step of each key with success.
+fn executions(history: &History) -> BTreeMap<(String, String), u64> {
+    let mut counts = BTreeMap::new();
+    for operation in history.of("steps").filter(|one| one.name == "execute") {
+        let text = |name: &str| {
+            operation.input[name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        *counts.entry((text("key"), text("step"))).or_default() += 1;
+    }
+    counts
+}
+
+/// The steps that some worker has tried, so that the first try can fail.
+type Seen = Mutex<BTreeSet<(String, String)>>;
+
+/// Fails at first, so that retries are seen, then counts.
+async fn count(
+    session: Session,
+    (worker, seen): (String, Arc<Seen>),
+    context: ActionContext,
+) -> Handled {
+    #[derive(Deserialize)]
+    struct Input {
+        key: String,
+    }
+    let Input { key } = context.json()?;
+    let invoked_us = session.recorder.now();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let step = context.step().unwrap_or_default();
+    let attempt = (key.clone(), step.to_owned());
+    let is_first = seen
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(attempt);
+    if is_first && step != "second" {
+        return Err(HandlerError::retry("the first attempt fails"));
+    }
+    let input = json!({"key": key, "step": step, "task": context.task_id(), "worker": worker});
+    session.note(("execute", input), invoked_us, Value::Null);
+    Ok(ActionResult::success(json!({"key": key})))
+}
+
+async fn read(session: &Session, run_id: &str) -> Result<Ended, ClientError> {
+    let run = run(&session.client, run_id).await?;
+    let events = events(&session.client, run_id).await?;
+    let input: Value = serde_json::from_slice(&run.input).unwrap_or_default();
+    let completed = events
+        .iter()
+        .filter(|event| event.r#type == "step_completed");
+    Ok(Ended {
+        key: input["key"].as_str().unwrap_or_default().to_owned(),
+        run_id: run_id.to_owned(),
+        status: run.status().as_str_name().to_owned(),
+        seqs: events.iter().map(|event| event.seq).collect(),
+        steps_completed: completed.map(|event| event.step.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Operation, Outcome};
+
+    fn history(status: &str, steps_completed: &[&str]) -> History {
+        let operation = |name: &str, input| Operation {
+            name: name.to_owned(),
+            input,
+            ..Operation::sample("steps", Outcome::Ok)
+        };
+        let executed = STEPS.map(|step| operation("execute", json!({"key": "k", "step": step})));
+        let ended = json!([{"key": "k", "run_id": "r", "status": status, "seqs": [1, 2],
+            "steps_completed": steps_completed}]);
+        let mut operations = vec![operation("start", json!({"key": "k"}))];
+        operations.extend(executed);
+        History {
+            operations,
+            faults: Vec::new(),
+            final_reads: BTreeMap::from([("steps".to_owned(), ended)]),
+        }
+    }
+
+    #[test]
+    fn a_run_that_stands_still_or_repeats_a_step_is_found() {
+        let sound = history("RUN_STATUS_COMPLETED", &STEPS);
+        assert_eq!(Steps::default().check(&sound), []);
+        let stuck = history("RUN_STATUS_RUNNING", &["start"]);
+        assert_eq!(Steps::default().check(&stuck).len(), 1);
+        let twice = history(
+            "RUN_STATUS_COMPLETED",
+            &["start", "second", "second", "third"],
+        );
+        assert_eq!(Steps::default().check(&twice).len(), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! Where a node runs.
+
+use crate::ports;
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+/// The place of a node: its addresses, its disk, and how its process is started there.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The node's id.
+    pub node_id: u64,
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its first port P: P for clients, P+1 for peers and P+2 for HTTP.
+    pub port: u16,
+    /// Where its peers find it; its own port for peers unless something stands between.
+    pub peer_address: SocketAddrV4,
+    /// A program and its arguments that start the process, as `ip netns exec NAME`; empty: none.
+    pub launcher: Vec<OsString>,
+    /// Its data, when it is not in the cluster's own folder.
+    pub data_dir: Option<PathBuf>,
+    /// Variables of its process.
+    pub environment: Vec<(String, OsString)>,
+}
+
+impl Host {
+    /// On loopback, with free ports.
+    #[must_use]
+    pub fn local(node_id: u64) -> Self {
+        Self::at(node_id, Ipv4Addr::LOCALHOST, ports::draw(3))
+    }
+
+    /// With this address and these ports, as yet without anything between it and its peers.
+    #[must_use]
+    pub fn at(node_id: u64, ip: Ipv4Addr, port: u16) -> Self {
+        Self {
+            node_id,
+            ip,
+            port,
+            peer_address: SocketAddrV4::new(ip, port + 1),
+            launcher: Vec::new(),
+            data_dir: None,
+            environment: Vec::new(),
+        }
+    }
+
+    pub(crate) fn address(&self, offset: u16) -> SocketAddrV4 {
+        SocketAddrV4::new(self.ip, self.port + offset)
+    }
+}
