@@ -66,6 +66,10 @@ impl Settings {
             .arg(&self.data_dir)
             .args(&self.flags)
             .envs(host.environment.iter().cloned());
+        if !host.ip.is_loopback() {
+            // The network of a test is its own.
+            command.arg("--insecure");
+        }
         Process::spawn(command, self.log.clone())
     }
 }

@@ -63,7 +63,9 @@ impl Nemesis for Partition {
 
     fn strike(&mut self, stage: &mut Stage) -> String {
         let leader = stage.leader();
-        let others = stage.followers();
+        // Asked once: leadership may move meanwhile.
+        let mut others = stage.ids();
+        others.retain(|&id| id != leader);
         match self.cut {
             Cut::Leader => {
                 cut_both(stage, leader, &others);

@@ -2,21 +2,34 @@
 //! written.
 //!
 //! What was synced is what an acknowledgement rests on, so only one node is torn at a time, and the
-//! next only after it has caught up: the others still have what it lost.
+//! next only after it has caught up: the others still have what it lost. A node may also see that what
+//! was synced is damaged, and refuse to start with an error that says so. Its operator would replace
+//! it; here it gets its log back as it was.
 
 use super::Nemesis;
 use super::kill::a_follower;
 use crate::stage::{Stage, newest};
+use flotilla_tests::{PATIENCE, wait_until};
 use rand::RngExt;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest part of the tail that is torn, in bytes.
 const TORN_BYTES_MAX: u64 = 200;
 
 /// Tears the tail of a killed node's log.
-pub(super) struct TornWrite;
+#[derive(Default)]
+pub(super) struct TornWrite {
+    torn: Option<Torn>,
+}
+
+/// What was torn, and how it was before.
+struct Torn {
+    node: u64,
+    file: PathBuf,
+    whole: Vec<u8>,
+}
 
 impl Nemesis for TornWrite {
     fn name(&self) -> &'static str {
@@ -33,6 +46,11 @@ impl Nemesis for TornWrite {
         let Some(file) = newest(&data.join("log"), "log") else {
             return format!("SIGKILL {victim}, whose log has no file");
         };
+        self.torn = Some(Torn {
+            node: victim,
+            whole: fs::read(&file).expect("a file of a killed node"),
+            file: file.clone(),
+        });
         let bytes = stage.random.random_range(1..TORN_BYTES_MAX);
         let how = match stage.random.random_range(0..3) {
             0 => append(&file, bytes),
@@ -42,11 +60,23 @@ impl Nemesis for TornWrite {
         format!("SIGKILL {victim}, and the tail of its log {how}")
     }
 
-    fn heal(&mut self, _stage: &mut Stage) {}
-
-    /// A node that finds its log damaged may refuse to go on.
-    fn may_end_nodes(&self) -> bool {
-        true
+    fn heal(&mut self, stage: &mut Stage) {
+        let Some(torn) = self.torn.take() else {
+            return;
+        };
+        let node = stage.cluster.node_mut(torn.node);
+        node.restart();
+        let settled = wait_until("the torn node to serve or to refuse", PATIENCE, || {
+            match (node.is_alive(), node.status()) {
+                (false, _) => Ok(false),
+                (true, Ok(_)) => Ok(true),
+                (true, Err(error)) => Err(error),
+            }
+        });
+        if !settled {
+            node.kill();
+            fs::write(&torn.file, &torn.whole).expect("a disk with room");
+        }
     }
 }
 

@@ -32,6 +32,9 @@ pub fn run(mut plan: Plan) -> Report {
     let mut struck = Struck::default();
     let mut history = History::default();
     let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut struck, &mut history));
+    if played.is_err() {
+        stage.describe_threads();
+    }
     history.operations = recorder.operations();
     history.faults = std::mem::take(&mut struck.faults);
     let mut violations = std::mem::take(&mut struck.violations);
@@ -39,7 +42,9 @@ pub fn run(mut plan: Plan) -> Report {
     violations.extend(judge::panics(&stage));
     for workload in &plan.workloads {
         if history.final_reads.contains_key(workload.name()) {
-            violations.extend(workload.check(&history));
+            let found = workload.check(&history).into_iter();
+            violations
+                .extend(found.map(|one| Violation::new(format!("{}: {one}", workload.name()))));
         }
     }
     let mut report = Report::new(&plan, &history, struck.recoveries_ms, violations);

@@ -2,6 +2,7 @@
 
 mod disk;
 mod service;
+mod threads;
 
 use self::disk::SmallDisk;
 use crate::nemesis::Needs;
@@ -105,6 +106,15 @@ impl Stage {
         let draft = file.with_extension("draft");
         fs::write(&draft, offset_ms.to_string()).expect("a file in the run's own folder");
         fs::rename(&draft, &file).expect("a file in the run's own folder");
+    }
+
+    /// Writes down what the nodes' threads are doing, beside the logs.
+    pub(crate) fn describe_threads(&self) {
+        for node in self.cluster.nodes() {
+            let name = format!("node-{}.threads", node.id());
+            // Evidence: without it there is still the rest.
+            let _ = fs::write(self.logs().join(name), threads::describe(node));
+        }
     }
 
     /// The folder with the logs of the nodes.

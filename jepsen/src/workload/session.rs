@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 
 /// How long a client waits for an answer. Shorter than most faults, so that there are unknown ones.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One client of a workload: its calls are written down.
 #[derive(Clone, Debug)]

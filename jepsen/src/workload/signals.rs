@@ -17,7 +17,6 @@ const WORKFLOW: &str = "chaos-signal";
 const DEFINITION: &str = "kind: Workflow
 name: chaos-signal
 version: \"1.0.0\"
-idempotency: required
 start:
   waitForSignal: {type: never, timeoutMs: 3600000, onTimeout: flo.TimedOut}
   transitions: {success: flo.Completed}

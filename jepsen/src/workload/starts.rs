@@ -17,7 +17,6 @@ const WORKFLOW: &str = "chaos-start";
 const DEFINITION: &str = "kind: Workflow
 name: chaos-start
 version: \"1.0.0\"
-idempotency: required
 start:
   waitForSignal: {type: never, timeoutMs: 3600000, onTimeout: flo.TimedOut}
   transitions: {success: flo.Completed}

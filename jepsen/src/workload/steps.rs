@@ -21,7 +21,6 @@ const WORKFLOW: &str = "chaos-steps";
 const DEFINITION: &str = "kind: Workflow
 name: chaos-steps
 version: \"1.0.0\"
-idempotency: required
 start:
   run: \"@actions/chaos-count\"
   retry: {max_attempts: 20, backoff: constant, initial_delay_ms: 30}

@@ -18,7 +18,6 @@ const WORKFLOW: &str = "chaos-watch";
 const DEFINITION: &str = "kind: Workflow
 name: chaos-watch
 version: \"1.0.0\"
-idempotency: required
 start:
   waitForSignal: {type: never, timeoutMs: 301, onTimeout: second}
   transitions: {success: flo.Completed}
