@@ -8,7 +8,7 @@ use flotilla_jepsen::run::{Plan, run};
 use flotilla_jepsen::workload::{self, Workload};
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     Ok(reports.iter().all(Report::is_sound))
 }
 
-fn judge(arguments: &Arguments, file: &PathBuf) -> Result<bool, Box<dyn Error>> {
+fn judge(arguments: &Arguments, file: &Path) -> Result<bool, Box<dyn Error>> {
     let history = History::parse(&fs::read_to_string(file)?)?;
     fs::write(file.with_extension("svg"), report::draw(&history))?;
     let mut is_sound = true;
