@@ -1,7 +1,7 @@
 //! The way to the cluster's state: commands go in, the applied state comes out.
 
 use crate::errors::Refusal;
-use crate::planted::{self, Bug};
+use crate::faults::planted::{self, Bug};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Command, Rejection, Reply};
 use flotilla_replica::Replica;

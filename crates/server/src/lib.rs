@@ -8,7 +8,6 @@
 //! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
 //! workers that run WASM actions.
 
-mod clock;
 mod config;
 mod context;
 mod convert;
@@ -17,11 +16,11 @@ mod drivers;
 mod edge;
 mod embedded;
 mod errors;
+mod faults;
 mod gateway;
 mod health;
 mod http;
 mod limits;
-mod planted;
 mod request;
 mod schemas;
 mod server;

@@ -13,8 +13,8 @@ pub(super) struct Clock {
 
 /// How far a clock jumps, either way. In milliseconds.
 const JUMP_MS_MAX: i64 = 3_600_000;
-/// How far clocks drift apart, in steps so small that they are drift for those who look seldom.
-const DRIFT_MS_MAX: i64 = 2_000;
+/// How much too fast or too slow clocks run, of a thousand: far worse than any crystal.
+const DRIFT_PER_MILLE_MAX: i64 = 300;
 
 impl Clock {
     pub(super) fn jump() -> Self {
@@ -48,11 +48,13 @@ impl Nemesis for Clock {
         }
         let mut told = Vec::new();
         for id in stage.ids() {
-            let offset_ms = stage.random.random_range(-DRIFT_MS_MAX..DRIFT_MS_MAX);
-            stage.set_clock(id, offset_ms);
-            told.push((id, offset_ms));
+            let per_mille = stage
+                .random
+                .random_range(-DRIFT_PER_MILLE_MAX..DRIFT_PER_MILLE_MAX);
+            stage.set_drift(id, per_mille);
+            told.push((id, per_mille));
         }
-        format!("the clocks are wrong by {told:?} ms")
+        format!("the clocks run too fast by {told:?} of a thousand")
     }
 
     fn hold(&self) -> Duration {

@@ -1,6 +1,7 @@
 //! Several faults at a time, drawn from the seed.
 
 use super::clock::Clock;
+use super::disk::SlowDisk;
 use super::kill::Kill;
 use super::links::Links;
 use super::partition::Partition;
@@ -25,6 +26,7 @@ impl Default for Combined {
                 Box::new(Links::lossy()),
                 Box::new(Clock::jump()),
                 Box::new(Clock::drift()),
+                Box::new(SlowDisk::default()),
                 Box::new(Partition::leader()),
                 Box::new(Partition::one_way()),
                 Box::new(Partition::bridge()),

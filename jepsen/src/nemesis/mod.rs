@@ -100,6 +100,7 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
         Box::new(clock::Clock::jump()),
         Box::new(clock::Clock::drift()),
         Box::new(disk::FullDisk::default()),
+        Box::new(disk::SlowDisk::default()),
         Box::new(torn::TornWrite::default()),
         Box::new(rolling::RollingRestart),
         Box::new(snapshot::SnapshotInstall::default()),

@@ -13,6 +13,7 @@ use rand::rngs::StdRng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use service::await_service;
 
@@ -101,10 +102,28 @@ impl Stage {
 
     /// Sets how wrong a node's wall clock is, in milliseconds.
     pub(crate) fn set_clock(&self, node: u64, offset_ms: i64) {
-        let file = offset_file(self.cluster.scratch(), node);
-        // Renamed into place: a clock is never read half written.
+        self.set_fault(node, "clock", &offset_ms.to_string());
+    }
+
+    /// Lets a node's wall clock run too fast, or too slow, from now on: by so many of a thousand.
+    pub(crate) fn set_drift(&self, node: u64, per_mille: i64) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = now
+            .expect("the machine's clock is not before 1970")
+            .as_millis();
+        self.set_fault(node, "clock", &format!("0 {per_mille} {now_ms}"));
+    }
+
+    /// Sets how long a node's log takes to be durable.
+    pub(crate) fn set_fsync_delay(&self, node: u64, delay: Duration) {
+        self.set_fault(node, "fsync", &delay.as_millis().to_string());
+    }
+
+    fn set_fault(&self, node: u64, name: &str, text: &str) {
+        let file = faults_folder(self.cluster.scratch(), node).join(name);
+        // Renamed into place: a node never reads half of it.
         let draft = file.with_extension("draft");
-        fs::write(&draft, offset_ms.to_string()).expect("a file in the run's own folder");
+        fs::write(&draft, text).expect("a file in the run's own folder");
         fs::rename(&draft, &file).expect("a file in the run's own folder");
     }
 
@@ -157,15 +176,16 @@ fn variables(
     node: u64,
     environment: &[(String, String)],
 ) -> Vec<(String, std::ffi::OsString)> {
-    let clock = offset_file(scratch, node).into_os_string();
-    let own = [("FLO_CLOCK_OFFSET_FILE".to_owned(), clock)];
+    let faults = faults_folder(scratch, node);
+    fs::create_dir_all(&faults).expect("a folder in the run's own folder");
+    let own = [("FLO_FAULTS_DIR".to_owned(), faults.into_os_string())];
     let given = environment.iter();
     let given = given.map(|(name, value)| (name.clone(), value.into()));
     own.into_iter().chain(given).collect()
 }
 
-fn offset_file(scratch: &Scratch, node: u64) -> PathBuf {
-    scratch.path(&format!("clock-{node}"))
+fn faults_folder(scratch: &Scratch, node: u64) -> PathBuf {
+    scratch.path(&format!("faults-{node}"))
 }
 
 /// The newest file of a folder with this ending.

@@ -3,8 +3,8 @@
 use super::Driver;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
+use crate::faults::planted::{self, Bug};
 use crate::limits::TIMERS_BATCH_MAX;
-use crate::planted::{self, Bug};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::tables::TimerKey;
 use flotilla_engine::view::TimerCursor;

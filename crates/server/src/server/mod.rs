@@ -13,7 +13,7 @@ use crate::limits::STOP_GRACE;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{clock, drivers, embedded, health, http, watch};
+use crate::{drivers, embedded, faults, health, http, watch};
 use flotilla_engine::NodeId;
 use flotilla_replica::{Config, Formation, Hooks, ReadError, Replica, Tuning};
 use futures::future::join_all;
@@ -55,9 +55,11 @@ impl Server {
         let (http_listener, http_listen) = listen(config.http_listen).await?;
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
+        let machine = faults::machine();
         let hooks = Hooks {
             offers: hub.clone(),
-            clock: clock::clock(),
+            clock: machine.clock,
+            storage: machine.storage,
             ..Hooks::default()
         };
         let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;

@@ -3,7 +3,7 @@
 use super::channel::Sender;
 use super::demand::{Demands, Looked};
 use super::poll::{ActionKey, Addressed, Poll, PollClosed, Request, ToWorker, WorkerKey};
-use crate::planted::{self, Bug};
+use crate::faults::planted::{self, Bug};
 use flotilla_engine::Offer;
 use flotilla_engine::limits::ENTRY_OFFERS_MAX;
 use std::collections::{BTreeMap, BTreeSet};

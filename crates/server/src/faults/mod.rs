@@ -1,0 +1,39 @@
+//! Faults on demand, for the chaos tests (`jepsen/README.md`): clocks that are wrong, a disk that is
+//! slow, bugs. A build with debug assertions obeys its environment; any other build has none of this.
+
+mod clock;
+mod disk;
+pub(crate) mod planted;
+
+use self::clock::WrongClock;
+use self::disk::SlowStorage;
+use flotilla_replica::{Clock, Hooks, RocksStorage, Storage};
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Names a folder whose files say what is wrong with this node's machine; a file that is missing or
+/// empty says nothing.
+const VARIABLE: &str = "FLO_FAULTS_DIR";
+
+/// What the machine is to the replica.
+pub(crate) struct Machine {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) storage: Arc<dyn Storage>,
+}
+
+/// The machine as it is, or as the chaos tests want it to be.
+pub(crate) fn machine() -> Machine {
+    let real = Hooks::default();
+    let folder = env::var_os(VARIABLE).filter(|_| cfg!(debug_assertions));
+    match folder.map(PathBuf::from) {
+        Some(folder) => Machine {
+            clock: Arc::new(WrongClock::new(folder.join("clock"))),
+            storage: Arc::new(SlowStorage::new(RocksStorage, folder.join("fsync"))),
+        },
+        None => Machine {
+            clock: real.clock,
+            storage: real.storage,
+        },
+    }
+}
