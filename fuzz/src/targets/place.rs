@@ -15,7 +15,7 @@ pub(super) fn assert_within<'a>(span: Span, mut lines: impl Iterator<Item = &'a 
     let characters_count = line.chars().count();
     let end = index(span.column) + index(span.length) + 1;
     assert!(
-        end <= characters_count.max(index(span.column)) + 1,
+        end <= characters_count.max(index(span.column) + 1),
         "expected the marks of {span:?} to end with the line, which has {characters_count} characters"
     );
     assert!(
