@@ -10,8 +10,8 @@ use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
 use crate::state::applier::Outlets;
 use crate::state::store::StateStore;
+use crate::storage::DirectoryLock;
 use crate::tuning::Tuning;
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Mutex, watch};
@@ -39,7 +39,7 @@ pub(crate) struct Core {
     pub(crate) installing: Mutex<()>,
     pub(crate) shutdown: CancellationToken,
     /// Keeps others out of the data directory.
-    pub(crate) _lock: File,
+    pub(crate) _lock: DirectoryLock,
 }
 
 /// What became of submissions since the start.

@@ -1,6 +1,7 @@
 //! What the world around a replica provides: the seams of design rule 15 that its user fills.
 
 use crate::clock::{Clock, SystemClock};
+use crate::execution::Execution;
 use crate::network::transport::{GrpcTransport, Transport};
 use crate::storage::{RocksStorage, Storage};
 use flotilla_engine::Offer;
@@ -35,6 +36,8 @@ pub struct Hooks {
     pub transport: Arc<dyn Transport>,
     /// Where log and state are kept.
     pub storage: Arc<dyn Storage>,
+    /// Where it runs.
+    pub execution: Execution,
 }
 
 impl Default for Hooks {
@@ -44,6 +47,7 @@ impl Default for Hooks {
             clock: Arc::new(SystemClock::default()),
             transport: Arc::new(GrpcTransport),
             storage: Arc::new(RocksStorage),
+            execution: Execution::default(),
         }
     }
 }

@@ -5,12 +5,13 @@
 //! write each, and tells subscribers what was applied. It never looks into a command.
 //!
 //! Seams, for simulation and tests (design rule 15): [`Clock`], [`Transport`] with [`PeerCalls`],
-//! [`Storage`] with [`LogDevice`] and [`StateStore`].
+//! [`Storage`] with [`LogDevice`] and [`StateStore`], [`Execution`].
 
 mod batch;
 mod clock;
 mod cluster;
 mod core;
+mod execution;
 mod fatal;
 mod hooks;
 mod identity;
@@ -29,7 +30,6 @@ mod storage;
 mod submit;
 #[cfg(test)]
 mod testing;
-mod threads;
 mod tuning;
 mod view;
 
@@ -38,6 +38,7 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
+pub use execution::{Execution, Pace, Work};
 pub use fatal::FatalError;
 pub use hooks::{Hooks, NoOffers, OfferSource};
 pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
@@ -52,7 +53,7 @@ pub use start::StartError;
 pub use state::feed::{AppliedBatch, Notice, Subscription};
 pub use state::rows::{Divergence, RowError};
 pub use state::store::{Incoming, SharedReader, StateStore};
-pub use storage::{RocksStorage, Storage, StorageError};
+pub use storage::{DirectoryLock, RocksStorage, Storage, StorageError};
 pub use submit::SubmitError;
 pub use tuning::Tuning;
 pub use view::View;

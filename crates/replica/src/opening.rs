@@ -7,6 +7,7 @@ use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::{divergence, outage, recovery, upkeep};
 use crate::core::{Core, SubmitCounters};
+use crate::execution::{Execution, Workers};
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
 use crate::identity;
@@ -24,11 +25,10 @@ use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
 use crate::state::rows::Identity;
 use crate::state::store::StateStore;
-use crate::storage::StorageError;
-use crate::threads::Threads;
+use crate::storage::{DirectoryLock, Storage, StorageError};
 use openraft::StorageHelper;
-use std::fs::File;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,23 +38,38 @@ use tokio_util::sync::CancellationToken;
 /// Consensus needs little, but must not wait for others: its threads serve nothing else.
 const WORKER_THREADS: usize = 2;
 
-/// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats.
+/// Starts a replica where its hooks say.
 pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, StartError> {
+    let workers = Workers::from(hooks.execution.clone());
+    match hooks.execution {
+        Execution::OwnThreads => start_apart(config, hooks, workers).await,
+        Execution::CallersRuntime(_) => {
+            let core = open(config, hooks, workers.clone()).await?;
+            Ok(Running::new(core, None, workers))
+        }
+    }
+}
+
+/// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats.
+async fn start_apart(
+    config: Config,
+    hooks: Hooks,
+    workers: Workers,
+) -> Result<Running, StartError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .thread_name(format!("raft-{}", config.node_id.0))
         .enable_all()
         .build()
         .map_err(StartError::Thread)?;
-    let threads = Threads::default();
-    let opened = runtime.spawn(open(config, hooks, threads.clone())).await;
+    let opened = runtime.spawn(open(config, hooks, workers.clone())).await;
     let opened = opened
         .map_err(|error| StartError::Consensus(error.to_string()))
         .flatten();
     match opened {
-        Ok(core) => Ok(Running::new(core, runtime, threads)),
+        Ok(core) => Ok(Running::new(core, Some(runtime), workers)),
         Err(error) => {
-            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &threads));
+            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &workers));
             if closing.await.is_err() {
                 tracing::error!("a refused start could not be cleaned up");
             }
@@ -63,13 +78,13 @@ pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, Start
     }
 }
 
-async fn open(config: Config, hooks: Hooks, threads: Threads) -> Result<Arc<Core>, StartError> {
+async fn open(config: Config, hooks: Hooks, workers: Workers) -> Result<Arc<Core>, StartError> {
     if let Formation::Found { peers } = &config.formation
         && !peers.contains_key(&config.node_id)
     {
         return Err(StartError::NotListed(config.node_id));
     }
-    let (core, rounds) = assemble(&config, &hooks, &threads).await?;
+    let (core, rounds) = assemble(&config, &hooks, &workers).await?;
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
@@ -95,7 +110,7 @@ async fn open(config: Config, hooks: Hooks, threads: Threads) -> Result<Arc<Core
 
 /// What a data directory holds, opened.
 struct Opened {
-    lock: File,
+    lock: DirectoryLock,
     identity: Identity,
     log: LogStore,
     store: Arc<dyn StateStore>,
@@ -104,10 +119,10 @@ struct Opened {
     clock: Arc<StampClock>,
 }
 
-fn open_directory(config: &Config, hooks: &Hooks, threads: &Threads) -> Result<Opened, StartError> {
+fn open_directory(config: &Config, hooks: &Hooks, workers: &Workers) -> Result<Opened, StartError> {
     let directory = &config.data_directory;
     let node_id = config.node_id.0;
-    let lock = lock(directory)?;
+    let lock = lock(hooks.storage.as_ref(), directory)?;
     let device = hooks.storage.open_log(directory);
     let device = device.map_err(storage_error("log", directory))?;
     let store = hooks.storage.open_state(directory);
@@ -115,7 +130,7 @@ fn open_directory(config: &Config, hooks: &Hooks, threads: &Threads) -> Result<O
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();
-    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), threads);
+    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), workers);
     let log = log.map_err(|error| {
         let directory = directory.clone();
         StartError::Log { directory, error }
@@ -128,7 +143,7 @@ fn open_directory(config: &Config, hooks: &Hooks, threads: &Threads) -> Result<O
         clock: Arc::clone(&clock),
         outlets: outlets.clone(),
     };
-    let machine = Machine::start(applier, threads);
+    let machine = Machine::start(applier, workers);
     let machine = machine.map_err(|error| StartError::Consensus(error.to_string()))?;
     Ok(Opened {
         lock,
@@ -145,11 +160,11 @@ fn open_directory(config: &Config, hooks: &Hooks, threads: &Threads) -> Result<O
 async fn assemble(
     config: &Config,
     hooks: &Hooks,
-    threads: &Threads,
+    workers: &Workers,
 ) -> Result<(Arc<Core>, ReadRounds), StartError> {
     let tuning = raft::config::config(&config.tuning)
         .map_err(|error| StartError::Tuning(error.to_string()))?;
-    let mut opened = open_directory(config, hooks, threads)?;
+    let mut opened = open_directory(config, hooks, workers)?;
     let name = LocalName {
         node_id: config.node_id.0,
         incarnation: opened.identity.incarnation,
@@ -163,7 +178,7 @@ async fn assemble(
     if let Some(cluster_id) = cluster_id(membership.effective().membership()) {
         local.enter(cluster_id);
     }
-    let links = Arc::new(Links::new(Arc::clone(&hooks.transport)));
+    let links = Arc::new(Links::new(Arc::clone(&hooks.transport), workers.clone()));
     let connections = Connections {
         local: Arc::clone(&local),
         links: Arc::clone(&links),
@@ -242,18 +257,14 @@ fn run(core: &Core, task: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// Locks the data directory for this replica.
-fn lock(directory: &Path) -> Result<File, StartError> {
-    let unusable = |error| StartError::Directory {
-        directory: directory.to_owned(),
-        error,
-    };
-    std::fs::create_dir_all(directory).map_err(unusable)?;
-    let file = File::create(directory.join("LOCK")).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StartError::InUse(directory.to_owned())),
-        Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
-    }
+fn lock(storage: &dyn Storage, directory: &Path) -> Result<DirectoryLock, StartError> {
+    storage.lock(directory).map_err(|error| {
+        let directory = directory.to_owned();
+        match error.kind() {
+            ErrorKind::WouldBlock => StartError::InUse(directory),
+            _ => StartError::Directory { directory, error },
+        }
+    })
 }
 
 fn storage_error(part: &'static str, directory: &Path) -> impl FnOnce(StorageError) -> StartError {

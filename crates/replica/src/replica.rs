@@ -4,6 +4,7 @@ use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
 use crate::core::Core;
+use crate::execution::Work;
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
 use crate::membership::voters;
@@ -235,7 +236,12 @@ impl Replica {
         }
         let store = Arc::clone(&core.store);
         // So that a restart has nothing to replay; a crash at this moment only costs the replay.
-        match tokio::task::spawn_blocking(move || store.flush()).await {
+        match core
+            .links
+            .workers
+            .run(Work::Capture, move || store.flush())
+            .await
+        {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the state was not flushed"),
             Err(error) => tracing::warn!(%error, "the state was not flushed"),

@@ -1,7 +1,7 @@
 //! A replica's parts together with what runs them, and how they end.
 
 use crate::core::Core;
-use crate::threads::Threads;
+use crate::execution::Workers;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -11,18 +11,19 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running replica.
 pub(crate) struct Running {
-    /// Invariant: present until drop, like `runtime`.
+    /// Invariant: present until drop.
     core: Option<Arc<Core>>,
+    /// The replica's own; unset where it runs on its caller's.
     runtime: Option<Runtime>,
-    threads: Threads,
+    workers: Workers,
 }
 
 impl Running {
-    pub(crate) fn new(core: Arc<Core>, runtime: Runtime, threads: Threads) -> Self {
+    pub(crate) fn new(core: Arc<Core>, runtime: Option<Runtime>, workers: Workers) -> Self {
         Self {
             core: Some(core),
-            runtime: Some(runtime),
-            threads,
+            runtime,
+            workers,
         }
     }
 
@@ -33,16 +34,19 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let (Some(core), Some(runtime)) = (self.core.take(), self.runtime.take()) else {
+        let Some(core) = self.core.take() else {
             return;
         };
         core.shutdown.cancel();
-        let threads = self.threads.clone();
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
+        let workers = self.workers.clone();
         // On a thread of its own: this may be a thread of the caller's runtime, and a runtime must
         // not wait for the end of another one.
         let closing = std::thread::spawn(move || {
             drop(core);
-            close(runtime, &threads);
+            close(runtime, &workers);
         });
         if closing.join().is_err() {
             tracing::error!("the replica did not close in order");
@@ -51,7 +55,7 @@ impl Drop for Running {
 }
 
 /// Ends all tasks, and then the threads that wait for them. Blocks.
-pub(crate) fn close(runtime: Runtime, threads: &Threads) {
+pub(crate) fn close(runtime: Runtime, workers: &Workers) {
     runtime.shutdown_timeout(CLOSE_TIMEOUT);
-    threads.join();
+    workers.join();
 }

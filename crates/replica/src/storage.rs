@@ -4,6 +4,7 @@ use crate::log::device::LogDevice;
 use crate::log::rocks::RocksLog;
 use crate::state::rocks::RocksState;
 use crate::state::store::StateStore;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +23,17 @@ pub enum StorageError {
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Keeps others out of a data directory until it is dropped.
+pub type DirectoryLock = Box<dyn Send + Sync>;
+
 /// Where log and state are kept.
 pub trait Storage: Send + Sync + 'static {
+    /// Makes the data directory if it is missing, and keeps others out.
+    ///
+    /// # Errors
+    /// [`io::Error`] when it cannot be used; of the kind `WouldBlock` while another has it.
+    fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock>;
+
     /// Opens or creates the log of a data directory.
     ///
     /// # Errors
@@ -42,6 +52,16 @@ pub trait Storage: Send + Sync + 'static {
 pub struct RocksStorage;
 
 impl Storage for RocksStorage {
+    fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
+        std::fs::create_dir_all(data_directory)?;
+        let file = File::create(data_directory.join("LOCK"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
         let directory = data_directory.join("log");
         std::fs::create_dir_all(&directory).map_err(failed)?;

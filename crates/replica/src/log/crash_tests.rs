@@ -1,5 +1,6 @@
 //! What the log must still have after a power cut, a failing disk or a flipped bit.
 
+use crate::execution::{Execution, Workers};
 use crate::log::device::{Durability, LogDevice, Operation};
 use crate::log::memory_device::MemoryDevice;
 use crate::log::record::{self, LogEntry};
@@ -7,7 +8,6 @@ use crate::log::rocks::RocksLog;
 use crate::log::store::{LogOpenError, LogStore};
 use crate::log::vote::Vote;
 use crate::raft::type_config::{LogId, TypeConfig};
-use crate::threads::Threads;
 use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::type_config::TypeConfigExt;
 use openraft::type_config::alias::OneshotReceiverOf;
@@ -34,7 +34,7 @@ fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
         1,
         device,
         watch::channel(Some(u64::MAX)).1,
-        &Threads::default(),
+        &Workers::from(Execution::OwnThreads),
     )
 }
 
@@ -126,7 +126,8 @@ async fn what_waits_is_made_durable_with_fewer_syncs_than_appends() {
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
-    let mut store = LogStore::open(1, device, receiver, &Threads::default()).unwrap();
+    let mut store =
+        LogStore::open(1, device, receiver, &Workers::from(Execution::OwnThreads)).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();

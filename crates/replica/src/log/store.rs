@@ -1,12 +1,12 @@
 //! The log as openraft sees it.
 
+use crate::execution::{Work, Workers};
 use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
 use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
 use crate::log::window::{Located, Window};
 use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
 use crate::raft::type_config::{LogId, TypeConfig};
-use crate::threads::Threads;
 use flotilla_engine::codec::DecodeError;
 use futures::Stream;
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -64,6 +64,7 @@ pub(crate) struct LogStore {
     window: Arc<RwLock<Window>>,
     jobs: mpsc::Sender<Job>,
     counters: Arc<WriterCounters>,
+    workers: Workers,
     /// The last index whose effects survive a crash without the log.
     state_durable: watch::Receiver<Option<u64>>,
 }
@@ -80,7 +81,7 @@ impl LogStore {
         node_id: u64,
         device: Arc<dyn LogDevice>,
         state_durable: watch::Receiver<Option<u64>>,
-        threads: &Threads,
+        workers: &Workers,
     ) -> Result<Self, LogOpenError> {
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
@@ -90,13 +91,14 @@ impl LogStore {
             counters: Arc::clone(&counters),
         };
         let jobs = writer
-            .spawn(node_id, threads)
+            .spawn(node_id, workers)
             .map_err(LogOpenError::Thread)?;
         Ok(Self {
             device,
             window,
             jobs,
             counters,
+            workers: workers.clone(),
             state_durable,
         })
     }
@@ -158,10 +160,12 @@ impl LogStore {
         }
         let device = Arc::clone(&self.device);
         let end = range.end;
-        let mut entries =
-            tokio::task::spawn_blocking(move || read_device(device.as_ref(), range, bytes_max))
-                .await
-                .map_err(io::Error::other)??;
+        let mut entries = self
+            .workers
+            .run(Work::LogRead, move || {
+                read_device(device.as_ref(), range, bytes_max)
+            })
+            .await??;
         // Entries may be missing at the beginning only: purged, or before the first one.
         let is_complete = entries
             .last()

@@ -1,6 +1,7 @@
 //! openraft's own test suite for stores, over both real stores.
 
 use crate::clock::{StampClock, SystemClock};
+use crate::execution::{Execution, Workers};
 use crate::log::record::LogEntry;
 use crate::log::store::LogStore;
 use crate::membership::{StoredMembership, term_of};
@@ -10,7 +11,6 @@ use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
 use crate::state::snapshot::SnapshotData;
 use crate::storage::{RocksStorage, Storage};
-use crate::threads::Threads;
 use futures::{Stream, StreamExt, stream};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::testing::log::{StoreBuilder, Suite};
@@ -82,13 +82,13 @@ impl RaftStateMachine<TypeConfig> for GapFilling {
 
 /// Lets a store close before its directory goes and the next one opens.
 struct Guard {
-    threads: Threads,
+    workers: Workers,
     _directory: TempDir,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.threads.join();
+        self.workers.join();
     }
 }
 
@@ -103,10 +103,10 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         let store = RocksStorage
             .open_state(directory.path())
             .expect("an empty state");
-        let threads = Threads::default();
+        let workers = Workers::from(Execution::OwnThreads);
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
-        let log = LogStore::open(1, device, state_durable, &threads).expect("an empty log");
+        let log = LogStore::open(1, device, state_durable, &workers).expect("an empty log");
         let applier = Applier {
             node_id: 1,
             digest_interval: 1_024,
@@ -114,9 +114,9 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
             outlets: Outlets::new(),
         };
-        let machine = Machine::start(applier, &threads).expect("an empty state");
+        let machine = Machine::start(applier, &workers).expect("an empty state");
         let guard = Guard {
-            threads,
+            workers,
             _directory: directory,
         };
         Ok((guard, log, GapFilling(machine)))

@@ -5,10 +5,10 @@
 //! batch are released in order, after its sync. After a failure nothing more is written: what the
 //! device holds is unknown, and openraft ends this node on the first failed callback.
 
+use crate::execution::{Work, Workers};
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
 use crate::raft::type_config::TypeConfig;
-use crate::threads::Threads;
 use openraft::storage::IOFlushed;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,31 +51,38 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread; it ends when the returned sender and its clones are gone.
+    /// Starts to write; that ends when the returned sender and its clones are gone.
     ///
     /// # Errors
     /// [`io::Error`] when the system has no thread to give.
-    pub(crate) fn spawn(self, node_id: u64, threads: &Threads) -> io::Result<mpsc::Sender<Job>> {
+    pub(crate) fn spawn(self, node_id: u64, workers: &Workers) -> io::Result<mpsc::Sender<Job>> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        threads.spawn(format!("log-writer-{node_id}"), move || self.run(receiver))?;
+        let name = format!("log-writer-{node_id}");
+        let mut failure: Option<String> = None;
+        workers.serve((name, Work::LogWrite), receiver, move |first, queue| {
+            self.write_together(first, queue, &mut failure);
+        })?;
         Ok(sender)
     }
 
-    fn run(self, mut jobs: mpsc::Receiver<Job>) {
-        let mut failure: Option<String> = None;
-        while let Some(first) = jobs.blocking_recv() {
-            let mut batch = Batch::default();
-            batch.add(first);
-            while batch.bytes < BATCH_BYTES_MAX
-                && let Ok(job) = jobs.try_recv()
-            {
-                batch.add(job);
-            }
-            if failure.is_none() {
-                failure = self.write(&batch).err().map(|error| error.to_string());
-            }
-            batch.release(failure.as_deref());
+    /// Writes a job and all that waits behind it, unless an earlier write has failed.
+    fn write_together(
+        &self,
+        first: Job,
+        queue: &mut mpsc::Receiver<Job>,
+        failure: &mut Option<String>,
+    ) {
+        let mut batch = Batch::default();
+        batch.add(first);
+        while batch.bytes < BATCH_BYTES_MAX
+            && let Ok(job) = queue.try_recv()
+        {
+            batch.add(job);
         }
+        if failure.is_none() {
+            *failure = self.write(&batch).err().map(|error| error.to_string());
+        }
+        batch.release(failure.as_deref());
     }
 
     fn write(&self, batch: &Batch) -> Result<(), DeviceError> {

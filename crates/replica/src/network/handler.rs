@@ -108,7 +108,7 @@ impl PeerCalls for Handler {
                     "another snapshot is being installed".to_owned(),
                 ));
             };
-            let received = snapshots::receive_rows(begin, parts, &self.core.store).await?;
+            let received = snapshots::receive_rows(begin, parts, &self.core).await?;
             let installed = self
                 .core
                 .raft

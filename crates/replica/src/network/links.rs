@@ -1,6 +1,7 @@
 //! Who this node is to its peers, and its connections to them.
 
 use crate::clock::StampClock;
+use crate::execution::Workers;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::ForwardLink;
 use crate::network::protocol::Sender;
@@ -117,14 +118,17 @@ impl Local {
 
 /// The connections to peers beside those that openraft holds.
 pub(crate) struct Links {
+    /// Who packs and unpacks snapshots.
+    pub(crate) workers: Workers,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
     forwards: Mutex<BTreeMap<String, Arc<ForwardLink>>>,
 }
 
 impl Links {
-    pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
+    pub(crate) fn new(transport: Arc<dyn Transport>, workers: Workers) -> Self {
         Self {
+            workers,
             transport,
             calls: Mutex::default(),
             forwards: Mutex::default(),

@@ -1,5 +1,7 @@
 //! A snapshot on its way from leader to follower.
 
+use crate::core::Core;
+use crate::execution::{Work, Workers};
 use crate::log::vote::Vote;
 use crate::membership;
 use crate::network::calls::{PeerError, Requests};
@@ -8,11 +10,9 @@ use crate::network::protocol::{
     Sender, SnapshotBegin, SnapshotEnd, SnapshotPart, SnapshotRows, snapshot_part,
 };
 use crate::raft::type_config::TypeConfig;
-use crate::state::snapshot::{Part, PartError, SnapshotData, Unpacker, pack};
-use crate::state::store::StateStore;
+use crate::state::snapshot::{Packer, Part, PartError, SnapshotData, Unpacker};
 use futures::StreamExt;
 use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
-use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -23,7 +23,11 @@ type Snapshot = SnapshotOf<TypeConfig, SnapshotData>;
 type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
 
 /// The parts of a snapshot, packed while they are sent.
-pub(crate) fn send(sender: Sender, vote: &Vote, snapshot: Snapshot) -> Requests<SnapshotPart> {
+pub(crate) fn send(
+    (sender, vote): (Sender, &Vote),
+    snapshot: Snapshot,
+    workers: Workers,
+) -> Requests<SnapshotPart> {
     let (parts, receiver) = mpsc::channel(PARTS_AHEAD);
     let begin = snapshot_part::Part::Begin(SnapshotBegin {
         sender: Some(sender),
@@ -31,29 +35,33 @@ pub(crate) fn send(sender: Sender, vote: &Vote, snapshot: Snapshot) -> Requests<
         last_log_id: snapshot.meta.last_log_id.as_ref().map(convert::log_id_out),
         membership: membership::encode_stored(&snapshot.meta.last_membership).into(),
     });
-    tokio::task::spawn_blocking(move || {
+    tokio::spawn(async move {
         let SnapshotData::Captured(rows) = snapshot.snapshot else {
             // openraft sends what `get_current_snapshot` gave, which is a capture; a stream without
             // an end is refused in any case.
             return;
         };
-        if parts
-            .blocking_send(SnapshotPart { part: Some(begin) })
-            .is_err()
-        {
-            return;
-        }
-        let sent = pack(rows.as_ref(), &mut |part| {
-            let part = SnapshotPart {
-                part: Some(part_out(part)),
+        let mut packer = Packer::new(rows);
+        let mut next = Some(begin);
+        while let Some(part) = next {
+            if parts.send(SnapshotPart { part: Some(part) }).await.is_err() {
+                return;
+            }
+            let packed = workers.run(Work::SnapshotPart, move || (packer.pack(), packer));
+            let Ok((Ok(part), rest)) = packed.await.inspect(|(packed, _)| tell(packed)) else {
+                return;
             };
-            parts.blocking_send(part).is_ok()
-        });
-        if let Err(error) = sent {
-            tracing::error!(%error, "a snapshot cannot be read");
+            next = part.map(part_out);
+            packer = rest;
         }
     });
     Box::pin(ReceiverStream::new(receiver))
+}
+
+fn tell(packed: &Result<Option<Part>, PartError>) {
+    if let Err(error) = packed {
+        tracing::error!(%error, "a snapshot cannot be read");
+    }
 }
 
 /// What a complete stream of parts held.
@@ -78,21 +86,22 @@ pub(crate) async fn receive_begin(
 pub(crate) async fn receive_rows(
     begin: SnapshotBegin,
     mut parts: Requests<SnapshotPart>,
-    store: &Arc<dyn StateStore>,
+    core: &Core,
 ) -> Result<Received, PeerError> {
     let meta = SnapshotMeta {
         last_log_id: begin.last_log_id.map(convert::log_id_in),
         last_membership: convert::membership_in(&begin.membership)?,
     };
     let vote = convert::vote_in(begin.vote)?;
-    let incoming = store
+    let incoming = core
+        .store
         .receive()
         .map_err(|error| PeerError::Failed(error.to_string()))?;
     let mut unpacker = Unpacker::new(incoming);
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
-                let written = tokio::task::spawn_blocking(move || {
+                let written = core.links.workers.run(Work::SnapshotPart, move || {
                     unpacker
                         .rows(rows.checksum, &rows.compressed)
                         .map(|()| unpacker)

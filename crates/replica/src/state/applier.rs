@@ -4,6 +4,7 @@
 //! own rows change, the digest and the log id. Only then are the proposer and the subscribers told.
 
 use crate::clock::StampClock;
+use crate::execution::{Work, Workers};
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
@@ -14,7 +15,6 @@ use crate::state::feed::{AppliedBatch, Feed, Notice};
 use crate::state::rows::{self, Divergence, Progress, RowError};
 use crate::state::snapshot::SnapshotData;
 use crate::state::store::{SharedReader, StateStore};
-use crate::threads::Threads;
 use flotilla_engine::codec::DecodeError;
 use flotilla_engine::store::{StoreError, Writes};
 use flotilla_engine::{Effect, Engine, NodeId};
@@ -134,7 +134,7 @@ enum After {
 
 impl Applier {
     /// Opens the engine over the store and starts the thread; it ends with the returned sender.
-    pub(crate) fn spawn(self, threads: &Threads) -> Result<mpsc::Sender<Job>, ApplyError> {
+    pub(crate) fn spawn(self, workers: &Workers) -> Result<mpsc::Sender<Job>, ApplyError> {
         let reader = self.store.reader();
         let engine = Engine::open(reader.as_ref())?;
         let progress = rows::progress(reader.as_ref())?;
@@ -149,7 +149,7 @@ impl Applier {
         outlets.progress.send_replace(progress);
         self.clock.observe(progress.now_ms);
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let thread = ApplierThread {
+        let mut thread = ApplierThread {
             applier: self,
             engine,
             reader,
@@ -157,8 +157,10 @@ impl Applier {
             failure: None,
         };
         let name = format!("apply-{}", thread.applier.node_id);
-        threads
-            .spawn(name, move || thread.run(receiver))
+        workers
+            .serve((name, Work::Apply), receiver, move |job, _| {
+                thread.work(job)
+            })
             .map_err(|error| StoreError(Box::new(error)))?;
         Ok(sender)
     }
@@ -173,29 +175,27 @@ struct ApplierThread {
 }
 
 impl ApplierThread {
-    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(job) = jobs.blocking_recv() {
-            match job {
-                Job::Apply(entry, responder) => {
-                    let start = Instant::now();
-                    if self.failure.is_none()
-                        && let Err(error) = self.apply(entry, responder)
-                    {
-                        self.failure = Some(error.to_string());
-                    }
-                    let busy = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-                    let counters = &self.applier.outlets.counters;
-                    counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
+    fn work(&mut self, job: Job) {
+        match job {
+            Job::Apply(entry, responder) => {
+                let start = Instant::now();
+                if self.failure.is_none()
+                    && let Err(error) = self.apply(entry, responder)
+                {
+                    self.failure = Some(error.to_string());
                 }
-                Job::Barrier(sender) => drop(sender.send(self.result())),
-                Job::Install(log_id, snapshot, sender) => {
-                    if self.failure.is_none()
-                        && let Err(error) = self.install(log_id, snapshot)
-                    {
-                        self.failure = Some(error.to_string());
-                    }
-                    drop(sender.send(self.result()));
+                let busy = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let counters = &self.applier.outlets.counters;
+                counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
+            }
+            Job::Barrier(sender) => drop(sender.send(self.result())),
+            Job::Install(log_id, snapshot, sender) => {
+                if self.failure.is_none()
+                    && let Err(error) = self.install(log_id, snapshot)
+                {
+                    self.failure = Some(error.to_string());
                 }
+                drop(sender.send(self.result()));
             }
         }
     }

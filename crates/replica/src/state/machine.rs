@@ -1,5 +1,6 @@
 //! The state machine as openraft sees it: a handle on the applier and the store.
 
+use crate::execution::{Work, Workers};
 use crate::log::record::LogEntry;
 use crate::membership::StoredMembership;
 use crate::raft::type_config::{LogId, TypeConfig};
@@ -7,7 +8,6 @@ use crate::state::applier::{Applier, ApplyError, Job, Outlets};
 use crate::state::rows;
 use crate::state::snapshot::{SnapshotData, meta_of};
 use crate::state::store::{SharedReader, StateStore};
-use crate::threads::Threads;
 use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{OptionalSend, RaftSnapshotBuilder};
@@ -24,6 +24,7 @@ pub(crate) struct Machine {
     store: Arc<dyn StateStore>,
     outlets: Outlets,
     jobs: mpsc::Sender<Job>,
+    workers: Workers,
 }
 
 impl Machine {
@@ -31,14 +32,15 @@ impl Machine {
     ///
     /// # Errors
     /// [`ApplyError`] when the state cannot be read.
-    pub(crate) fn start(applier: Applier, threads: &Threads) -> Result<Self, ApplyError> {
+    pub(crate) fn start(applier: Applier, workers: &Workers) -> Result<Self, ApplyError> {
         let store = Arc::clone(&applier.store);
         let outlets = applier.outlets.clone();
-        let jobs = applier.spawn(threads)?;
+        let jobs = applier.spawn(workers)?;
         Ok(Self {
             store,
             outlets,
             jobs,
+            workers: workers.clone(),
         })
     }
 
@@ -96,10 +98,8 @@ impl RaftSnapshotBuilder<TypeConfig> for Machine {
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let store = Arc::clone(&self.store);
-        let capture = tokio::task::spawn_blocking(move || store.capture())
-            .await
-            .map_err(io::Error::other)?
-            .map_err(io::Error::other)?;
+        let captured = self.workers.run(Work::Capture, move || store.capture());
+        let capture = captured.await?.map_err(io::Error::other)?;
         let snapshot = snapshot_of(capture)?;
         let index = snapshot.meta.last_log_id.map(|log_id| log_id.index());
         self.outlets.state_durable.send_if_modified(|durable| {

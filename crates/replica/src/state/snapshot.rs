@@ -8,7 +8,7 @@ use crate::raft::type_config::TypeConfig;
 use crate::state::rows::{self, RowError};
 use crate::state::store::{Incoming, SharedReader, StateStore};
 use bytes::Bytes;
-use flotilla_engine::store::{Order, Reader, StoreError, Writes};
+use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Writes};
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -40,8 +40,15 @@ impl SnapshotData {
             Self::Captured(capture) => capture,
         };
         let mut incoming = store.receive()?;
-        for_each_batch(capture.as_ref(), &mut |writes| incoming.write(&writes))?;
-        Ok(incoming)
+        let mut range = rows::travelling();
+        loop {
+            let (writes, rest) = take_batch(capture.as_ref(), range)?;
+            if writes.is_empty() {
+                return Ok(incoming);
+            }
+            incoming.write(&writes)?;
+            range = rest;
+        }
     }
 }
 
@@ -73,38 +80,43 @@ pub(crate) enum PartError {
     Incomplete { expected: u64, found: u64 },
 }
 
-/// Packs all travelling rows and hands the parts to `send` until it returns false.
-pub(crate) fn pack(rows: &dyn Reader, send: &mut dyn FnMut(Part) -> bool) -> Result<(), PartError> {
-    let mut rows_count = 0;
-    let mut hasher = Xxh3::new();
-    let mut is_wanted = true;
-    let mut failure = None;
-    for_each_batch(rows, &mut |writes| {
-        if !is_wanted {
-            return Ok(());
+/// Packs all travelling rows of a snapshot, which must not change meanwhile.
+pub(crate) struct Packer {
+    rows: Arc<dyn SharedReader>,
+    /// What is not packed yet; unset after the end.
+    rest: Option<KeyRange>,
+    rows_count: u64,
+    hasher: Xxh3,
+}
+
+impl Packer {
+    pub(crate) fn new(rows: Arc<dyn SharedReader>) -> Self {
+        Self {
+            rows,
+            rest: Some(rows::travelling()),
+            rows_count: 0,
+            hasher: Xxh3::new(),
         }
-        rows_count += writes.len() as u64;
+    }
+
+    /// The next part; `None` after the end.
+    pub(crate) fn pack(&mut self) -> Result<Option<Part>, PartError> {
+        let Some(range) = self.rest.take() else {
+            return Ok(None);
+        };
+        let (writes, rest) = take_batch(self.rows.as_ref(), range)?;
+        if writes.is_empty() {
+            return Ok(Some(Part::End {
+                rows_count: self.rows_count,
+                digest: self.hasher.digest128(),
+            }));
+        }
+        self.rest = Some(rest);
+        self.rows_count += writes.len() as u64;
         let plain = plain(&writes);
-        hasher.update(&plain);
-        match compress(&plain) {
-            Ok(part) => is_wanted = send(part),
-            Err(error) => {
-                failure = Some(error);
-                is_wanted = false;
-            }
-        }
-        Ok(())
-    })?;
-    if let Some(error) = failure {
-        return Err(error);
+        self.hasher.update(&plain);
+        compress(&plain).map(Some)
     }
-    if is_wanted {
-        send(Part::End {
-            rows_count,
-            digest: hasher.digest128(),
-        });
-    }
-    Ok(())
 }
 
 /// Takes parts until the end.
@@ -151,34 +163,26 @@ impl Unpacker {
     }
 }
 
-/// Calls `take` with all travelling rows, a part's worth at a time.
-fn for_each_batch(
-    rows: &dyn Reader,
-    take: &mut dyn FnMut(Writes) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+/// The first rows of the range, a part's worth, and the range without them. No rows are the end.
+fn take_batch(rows: &dyn Reader, range: KeyRange) -> Result<(Writes, KeyRange), StoreError> {
     let mut writes = Writes::new();
     let mut bytes = 0;
-    let mut failure = None;
-    rows.scan(&rows::travelling(), Order::Ascending, &mut |key, value| {
+    rows.scan(&range, Order::Ascending, &mut |key, value| {
         bytes += key.len() + value.len();
         writes.insert(key.to_vec(), Some(value.to_vec()));
         if bytes < PART_BYTES {
-            return ControlFlow::Continue(());
-        }
-        bytes = 0;
-        match take(std::mem::take(&mut writes)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
-            }
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     })?;
-    match failure {
-        Some(error) => Err(error),
-        None if writes.is_empty() => Ok(()),
-        None => take(writes),
-    }
+    let from = match writes.last_key_value() {
+        // The smallest key after the last.
+        Some((last, _)) => [last.as_slice(), &[0]].concat(),
+        None => range.from,
+    };
+    let to = range.to;
+    Ok((writes, KeyRange { from, to }))
 }
 
 fn plain(writes: &Writes) -> Vec<u8> {
@@ -239,7 +243,6 @@ fn decompress(compressed: &[u8]) -> Result<Vec<u8>, PartError> {
 mod tests {
     use super::*;
     use flotilla_engine::store::MemoryStore;
-    use std::sync::Mutex;
 
     #[derive(Default)]
     struct Received(MemoryStore);
@@ -268,13 +271,8 @@ mod tests {
     }
 
     fn packed(store: &MemoryStore) -> Vec<Part> {
-        let parts = Mutex::new(Vec::new());
-        pack(store, &mut |part| {
-            parts.lock().unwrap().push(part);
-            true
-        })
-        .unwrap();
-        parts.into_inner().unwrap()
+        let mut packer = Packer::new(Arc::new(store.clone()));
+        std::iter::from_fn(|| packer.pack().unwrap()).collect()
     }
 
     fn unpack(parts: &[Part]) -> Result<SnapshotData, PartError> {

@@ -3,9 +3,10 @@
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use flotilla_replica::{
-    FatalError, Hooks, Incoming, LogDevice, Replica, RocksStorage, SharedReader, StartError,
-    StateStore, Storage, StorageError, SubmitError, Tuning,
+    DirectoryLock, FatalError, Hooks, Incoming, LogDevice, Replica, RocksStorage, SharedReader,
+    StartError, StateStore, Storage, StorageError, SubmitError, Tuning,
 };
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,10 @@ const FORGOTTEN: &[u8] = b"forgotten";
 struct ForgetfulStorage;
 
 impl Storage for ForgetfulStorage {
+    fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
+        RocksStorage.lock(data_directory)
+    }
+
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
         RocksStorage.open_log(data_directory)
     }

@@ -1,11 +1,12 @@
 //! A disk that takes its time.
 
 use flotilla_replica::{
-    DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor, StateStore, Storage,
-    StorageError,
+    DeviceError, DirectoryLock, Durability, Fact, LogDevice, Operation, RecordVisitor, StateStore,
+    Storage, StorageError,
 };
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -24,6 +25,10 @@ impl<S> SlowStorage<S> {
 }
 
 impl<S: Storage> Storage for SlowStorage<S> {
+    fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
+        self.storage.lock(data_directory)
+    }
+
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
         Ok(Arc::new(SlowLog {
             log: self.storage.open_log(data_directory)?,
