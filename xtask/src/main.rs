@@ -21,6 +21,7 @@ mod process;
 mod project;
 mod requirements;
 mod sandbox;
+mod sim;
 mod stages;
 mod subcommand;
 mod table;
@@ -40,6 +41,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     figures::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
+    sim::SUBCOMMAND,
 ];
 
 /// The exit code of a wrong call, as in the command line of `flo`.

@@ -1,0 +1,126 @@
+//! The log of a simulated machine.
+
+use super::volatile::{Contents, Volatile};
+use crate::random::Random;
+use bytes::Bytes;
+use flotilla_replica::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The log of a simulated machine.
+#[derive(Default)]
+pub(crate) struct SimulatedLog {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    contents: Volatile<Records>,
+    /// Whether a sync only claims to be one: a planted bug.
+    is_lying: bool,
+    /// The power fails during the write after so many; whether that write survives.
+    failing_after: Option<(u64, bool)>,
+    has_failed: bool,
+}
+
+#[derive(Clone, Default)]
+struct Records {
+    records: BTreeMap<u64, Bytes>,
+    facts: BTreeMap<Fact, Vec<u8>>,
+}
+
+impl Contents for Records {
+    type Write = Vec<Operation>;
+
+    fn carry_out(&mut self, write: &Vec<Operation>) {
+        for operation in write {
+            match operation {
+                Operation::Put { index, record } => {
+                    self.records.insert(*index, record.clone());
+                }
+                Operation::Truncate { from } => drop(self.records.split_off(from)),
+                Operation::Purge { to } => self.records = self.records.split_off(&(to + 1)),
+                Operation::Set { fact, bytes } => {
+                    self.facts.insert(*fact, bytes.clone());
+                }
+            }
+        }
+    }
+}
+
+impl SimulatedLog {
+    /// A disk that says that it has synced when it has not: a planted bug.
+    pub(crate) fn lie(&self) {
+        self.state().is_lying = true;
+    }
+
+    /// Lets the power fail during one of the next writes.
+    pub(crate) fn fail_soon(&self, random: &mut Random) {
+        let survives = random.chance(500);
+        self.state().failing_after = Some((random.within(0..20), survives));
+    }
+
+    /// Whether the power has failed during a write: nothing was written since.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state().has_failed
+    }
+
+    /// Power is back after it failed; some of what was not synced is gone.
+    pub(crate) fn cut_power(&self, random: &mut Random) -> u64 {
+        self.state().contents.cut_power(random)
+    }
+
+    /// Forgets failures past and planned.
+    pub(crate) fn repair(&self) {
+        let mut state = self.state();
+        (state.failing_after, state.has_failed) = (None, false);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogDevice for SimulatedLog {
+    fn facts(&self) -> Result<BTreeMap<Fact, Vec<u8>>, DeviceError> {
+        Ok(self.state().contents.current().facts.clone())
+    }
+
+    fn read(&self, from: u64, to: u64, visitor: RecordVisitor<'_>) -> Result<(), DeviceError> {
+        let state = self.state();
+        let records = &state.contents.current().records;
+        for (index, record) in records.range(from..to.max(from)) {
+            if !visitor(*index, record.clone()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, operations: &[Operation], durability: Durability) -> Result<(), DeviceError> {
+        let state = &mut *self.state();
+        if state.has_failed {
+            return Err(no_power());
+        }
+        if let Some((writes_left, survives)) = state.failing_after {
+            if writes_left == 0 {
+                state.has_failed = true;
+                if survives {
+                    state.contents.write(operations.to_vec());
+                    state.contents.sync();
+                }
+                return Err(no_power());
+            }
+            state.failing_after = Some((writes_left - 1, survives));
+        }
+        state.contents.write(operations.to_vec());
+        if durability == Durability::Synced && !state.is_lying {
+            state.contents.sync();
+        }
+        Ok(())
+    }
+}
+
+fn no_power() -> DeviceError {
+    DeviceError("the power has failed".into())
+}

@@ -1,0 +1,236 @@
+//! What goes wrong, and when it is put right.
+
+use crate::network::{Host, Network, Route, Weather};
+use crate::node::Machine;
+use crate::random::Random;
+use crate::record::Record;
+use crate::scenario::{Fault, Scenario};
+use flotilla_engine::NodeId;
+use std::collections::BTreeSet;
+
+/// How long a fault lasts, in milliseconds: from the heartbeat's scale to well past an election.
+const DURATION_MS: std::ops::Range<u64> = 30..4_000;
+/// How long it is quiet between two faults at most, in milliseconds: some seeds are calm, others are not.
+const QUIET_MS_MAX: [u64; 4] = [1_500, 3_000, 5_000, 10_000];
+
+/// Injects faults, one or two at a time.
+pub(crate) struct Faults {
+    scenario: Scenario,
+    random: Random,
+    network: Network,
+    record: Record,
+    quiet_ms_max: u64,
+    next_ms: u64,
+    /// Until when what is wrong with the network lasts, in milliseconds.
+    network_until_ms: Option<u64>,
+    /// Machines without a process, and when they get one, in milliseconds.
+    down: Vec<(Host, u64)>,
+    slow: BTreeSet<Host>,
+}
+
+impl Faults {
+    pub(crate) fn new(
+        scenario: Scenario,
+        mut random: Random,
+        (network, record): (Network, Record),
+    ) -> Self {
+        Self {
+            scenario,
+            quiet_ms_max: *random.pick(&QUIET_MS_MAX),
+            random,
+            network,
+            record,
+            next_ms: 0,
+            network_until_ms: None,
+            down: Vec::new(),
+            slow: BTreeSet::new(),
+        }
+    }
+
+    /// Puts right what has lasted long enough, and injects what is due.
+    pub(crate) fn step(&mut self, now_ms: u64, machines: &mut [Machine]) {
+        if self
+            .network_until_ms
+            .is_some_and(|until_ms| until_ms <= now_ms)
+        {
+            self.mend_network(self.scenario.weather());
+        }
+        self.collect_failed(now_ms, machines);
+        let (due, down) = self
+            .down
+            .drain(..)
+            .partition(|(_, due_ms)| *due_ms <= now_ms);
+        self.down = down;
+        for (host, _) in due {
+            self.start(host, machines);
+        }
+        if now_ms >= self.next_ms {
+            let fault = self.choose();
+            self.inject(fault, now_ms, machines);
+            self.next_ms = now_ms + self.random.within(50..self.quiet_ms_max);
+        }
+    }
+
+    /// Puts everything right.
+    pub(crate) fn heal(&mut self, machines: &mut [Machine]) {
+        self.record.fault("all is put right");
+        self.mend_network(Weather::FAIR);
+        for (host, _) in std::mem::take(&mut self.down) {
+            self.start(host, machines);
+        }
+        for machine in machines {
+            if machine.disk.has_failed() {
+                machine.kill();
+                machine.disk.cut_power(&mut self.random);
+            }
+            machine.disk.repair();
+            machine.resume();
+            machine.pace.slow_down(0);
+            machine.clock.jump(0);
+            machine.start();
+        }
+    }
+
+    fn choose(&mut self) -> Fault {
+        let faults = self.scenario.faults();
+        let total = faults.iter().map(|(_, weight)| weight).sum();
+        let mut drawn = self.random.within(0..total);
+        for (fault, weight) in faults {
+            if drawn < *weight {
+                return *fault;
+            }
+            drawn -= weight;
+        }
+        unreachable!("what is drawn is below the sum of the weights");
+    }
+
+    fn inject(&mut self, fault: Fault, now_ms: u64, machines: &mut [Machine]) {
+        let until_ms = now_ms + self.random.within(DURATION_MS);
+        let count = machines.len() as u64;
+        let position = self.random.within(0..count);
+        let position = usize::try_from(position).expect("a position within a slice");
+        let host = machines[position].host;
+        self.record
+            .fault(&format!("{fault:?} at {host} until {until_ms}"));
+        let others: Vec<Host> = hosts(machines).filter(|other| *other != host).collect();
+        let machine = &mut machines[position];
+        match fault {
+            Fault::Isolate => self.cut(others.iter().flat_map(|o| both(host, *o)), until_ms),
+            Fault::OneWay => {
+                let other = *self.random.pick(&others);
+                let route = *self.random.pick(&both(host, other));
+                self.cut([route], until_ms);
+            }
+            Fault::Bridge => self.cut(both(others[0], others[1]), until_ms),
+            Fault::BadWeather => {
+                let weather = *self.random.pick(&[Weather::SLOW, Weather::LOSSY]);
+                self.network.set_weather(weather);
+                self.network_until_ms = Some(until_ms);
+            }
+            Fault::Kill => self.take_down(machine, until_ms),
+            Fault::PowerCut => self.cut_power(machine, until_ms),
+            Fault::PowerCutOfAll => {
+                for machine in machines {
+                    self.cut_power(machine, until_ms);
+                }
+            }
+            Fault::TornWrite => machine.disk.fail_soon(&mut self.random),
+            Fault::Stop => machine.stop_until(until_ms),
+            Fault::ClockJump => {
+                let jump_ms = self.random.within(0..40_000);
+                let jump_ms = i64::try_from(jump_ms).expect("a small number") - 20_000;
+                machine.clock.jump(jump_ms);
+            }
+            Fault::SlowMachine => self.change_speed(machine),
+            Fault::Transfer => transfer(machines, self.random.pick(&others)),
+            Fault::Shutdown => {
+                if let Some(replica) = machine.replica().cloned() {
+                    machine.spawn(async move { replica.shutdown().await });
+                }
+                // It is given the time to end; then it is gone.
+                self.down.push((host, until_ms + 1_000));
+            }
+        }
+    }
+
+    fn cut(&mut self, routes: impl IntoIterator<Item = Route>, until_ms: u64) {
+        self.network.cut(routes);
+        self.network_until_ms = Some(until_ms);
+    }
+
+    fn mend_network(&mut self, weather: Weather) {
+        self.record.fault("the network is put right");
+        self.network.mend();
+        self.network.set_weather(weather);
+        self.network_until_ms = None;
+    }
+
+    fn take_down(&mut self, machine: &mut Machine, until_ms: u64) {
+        machine.kill();
+        self.down.push((machine.host, until_ms));
+    }
+
+    fn cut_power(&mut self, machine: &mut Machine, until_ms: u64) {
+        self.take_down(machine, until_ms);
+        let (log, state) = machine.disk.cut_power(&mut self.random);
+        let host = machine.host;
+        self.record.fault(&format!(
+            "{host} loses {log} writes of the log, {state} of the state"
+        ));
+    }
+
+    /// Machines whose power failed during a write are down; then they start again.
+    fn collect_failed(&mut self, now_ms: u64, machines: &mut [Machine]) {
+        for machine in machines {
+            if machine.disk.has_failed() && machine.has_process() {
+                let until_ms = now_ms + self.random.within(DURATION_MS);
+                self.record
+                    .fault(&format!("the write at {} is torn", machine.host));
+                self.cut_power(machine, until_ms);
+            }
+        }
+    }
+
+    fn start(&mut self, host: Host, machines: &mut [Machine]) {
+        let machine = machines.iter_mut().find(|machine| machine.host == host);
+        let machine = machine.expect("a host is that of a machine");
+        self.record.fault(&format!("{host} starts"));
+        // After a shutdown the process is still there, with nothing left to do.
+        machine.kill();
+        machine.start();
+    }
+
+    fn change_speed(&mut self, machine: &Machine) {
+        if self.slow.remove(&machine.host) {
+            machine.pace.slow_down(0);
+        } else {
+            self.slow.insert(machine.host);
+            machine.pace.slow_down(self.random.within(5..80));
+        }
+    }
+}
+
+/// Has whoever leads hand over.
+fn transfer(machines: &[Machine], to: &Host) {
+    let to = NodeId(*to);
+    for machine in machines {
+        if let Some(replica) = machine.replica().cloned() {
+            machine.spawn(async move {
+                // Who does not lead refuses.
+                let _ = replica.transfer_leader(to).await;
+            });
+        }
+    }
+}
+
+fn hosts(machines: &[Machine]) -> impl Iterator<Item = Host> + '_ {
+    machines.iter().map(|machine| machine.host)
+}
+
+fn both(one: Host, other: Host) -> [Route; 2] {
+    let route = Route {
+        from: one,
+        to: other,
+    };
+    [route, route.back()]
+}

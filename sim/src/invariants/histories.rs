@@ -1,0 +1,51 @@
+//! Histories have no gap: every event of a run is there, under the next number.
+
+use super::rows::rows;
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{EventKind, History, Runs};
+
+pub(super) fn check(store: &MemoryStore) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (number, run) in rows::<Runs>(store, &()) {
+        let mut last = 0;
+        let mut at_ms = 0;
+        let mut ends_count = 0;
+        for ((_, first), record) in rows::<History>(store, &number) {
+            if first != last + 1 || record.at_ms < at_ms {
+                broken.push(format!(
+                    "expected event {} of {} next and not before {at_ms}, but found {first} at {}",
+                    last + 1,
+                    run.id,
+                    record.at_ms
+                ));
+            }
+            last = first + record.events.len() as u64 - 1;
+            at_ms = record.at_ms;
+            ends_count += record
+                .events
+                .iter()
+                .filter(|event| is_end(&event.kind))
+                .count();
+        }
+        let is_ended = !run.status.is_open();
+        if last != run.history.events_count || ends_count != usize::from(is_ended) {
+            broken.push(format!(
+                "expected {} events of {} and {} end, but found {last} and {ends_count}",
+                run.history.events_count,
+                run.id,
+                usize::from(is_ended)
+            ));
+        }
+    }
+    broken
+}
+
+fn is_end(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::WorkflowCompleted { .. }
+            | EventKind::WorkflowFailed { .. }
+            | EventKind::WorkflowCancelled { .. }
+            | EventKind::WorkflowTimedOut { .. }
+    )
+}

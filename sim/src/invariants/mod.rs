@@ -1,0 +1,45 @@
+//! What must hold, one file each.
+//!
+//! Most are judged once all has ended, from the record and from what every node has then: what broke on
+//! the way is still to be seen there, since nothing that is acknowledged is ever forgotten.
+
+mod acknowledged;
+mod agreement;
+mod clock;
+mod committed;
+mod completions;
+mod histories;
+mod keys;
+mod leases;
+pub(crate) mod progress;
+mod rows;
+mod schedules;
+mod survival;
+
+use crate::network::Host;
+use crate::record::Events;
+use flotilla_engine::store::MemoryStore;
+use std::collections::BTreeMap;
+
+/// What each node has in the end: how far it has applied, with the digest, and its rows.
+pub(crate) struct Evidence {
+    pub(crate) nodes: BTreeMap<Host, ((u64, u128), MemoryStore)>,
+}
+
+/// What was broken.
+pub(crate) fn check(events: &Events, evidence: &Evidence) -> Vec<String> {
+    let mut broken = survival::check(events);
+    broken.extend(agreement::check(events, evidence));
+    broken.extend(committed::check(events, evidence));
+    broken.extend(clock::check(events));
+    broken.extend(leases::check(events));
+    broken.extend(keys::check(events));
+    // All nodes have the same rows, or that is broken already.
+    if let Some((_, rows)) = evidence.nodes.values().next() {
+        broken.extend(acknowledged::check(events, rows));
+        broken.extend(completions::check(events, rows));
+        broken.extend(histories::check(rows));
+        broken.extend(schedules::check(rows));
+    }
+    broken
+}

@@ -1,0 +1,94 @@
+//! A call: a question and its answer, each a message.
+
+use super::{Network, Process, Route};
+use futures::future::BoxFuture;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
+
+/// Why a call has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// Nobody serves there: it certainly did not arrive.
+    Refused,
+    /// It may have arrived.
+    Lost,
+}
+
+/// What a process does with a question; an echo asks it again.
+type Ask<T> = Arc<dyn Fn(Process) -> BoxFuture<'static, T> + Send + Sync>;
+
+/// Where the first answer goes.
+type Answer<T> = Arc<Mutex<Option<oneshot::Sender<Result<T, CallError>>>>>;
+
+impl Network {
+    /// Asks a process a question that may arrive twice, and waits for its answer or until it is known
+    /// that none will come.
+    pub(crate) async fn call<T: Send + 'static>(
+        &self,
+        route: Route,
+        ask: impl Fn(Process) -> BoxFuture<'static, T> + Send + Sync + 'static,
+    ) -> Result<T, CallError> {
+        let ask: Ask<T> = Arc::new(ask);
+        if let Some(echo_ms) = self.echo_ms() {
+            // Nobody waits for the answer to an echo.
+            self.ask_at(echo_ms, route, (Arc::clone(&ask), Answer::default()));
+        }
+        self.ask(route, ask).await
+    }
+
+    /// Asks a process a question that arrives once at most.
+    pub(crate) async fn call_once<T: Send + 'static>(
+        &self,
+        route: Route,
+        ask: impl Fn(Process) -> BoxFuture<'static, T> + Send + Sync + 'static,
+    ) -> Result<T, CallError> {
+        self.ask(route, Arc::new(ask)).await
+    }
+
+    async fn ask<T: Send + 'static>(&self, route: Route, ask: Ask<T>) -> Result<T, CallError> {
+        let (sender, receiver) = oneshot::channel();
+        let answer: Answer<T> = Arc::new(Mutex::new(Some(sender)));
+        match self.arrival_ms(route) {
+            Some(arrival_ms) => self.ask_at(arrival_ms, route, (ask, answer)),
+            None => self.at(self.silence_ms(), move || {
+                tell(&answer, Err(CallError::Lost));
+            }),
+        }
+        receiver.await.unwrap_or(Err(CallError::Lost))
+    }
+
+    fn ask_at<T: Send + 'static>(
+        &self,
+        due_ms: u64,
+        route: Route,
+        (ask, answer): (Ask<T>, Answer<T>),
+    ) {
+        let network = self.clone();
+        self.at(due_ms, move || {
+            let Some(process) = network.process(route.to) else {
+                let refused = move || tell(&answer, Err(CallError::Refused));
+                let back_ms = network.arrival_ms(route.back());
+                network.at(back_ms.unwrap_or_else(|| network.silence_ms()), refused);
+                return;
+            };
+            let handle = process.handle.clone();
+            handle.spawn(async move {
+                let answered = ask(process).await;
+                match network.arrival_ms(route.back()) {
+                    Some(back_ms) => network.at(back_ms, move || tell(&answer, Ok(answered))),
+                    None => network.at(network.silence_ms(), move || {
+                        tell(&answer, Err(CallError::Lost));
+                    }),
+                }
+            });
+        });
+    }
+}
+
+fn tell<T>(answer: &Answer<T>, answered: Result<T, CallError>) {
+    let sender = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(sender) = sender {
+        // Who asked may be gone.
+        drop(sender.send(answered));
+    }
+}

@@ -1,0 +1,125 @@
+//! What a node answers clients and workers: the command level of the API, without gRPC.
+
+use super::hub::Hub;
+use crate::bug::Bug;
+use crate::network::Host;
+use flotilla_engine::ids::{ActionRunNumber, KvKey, Namespace};
+use flotilla_engine::tables::KeyRecord;
+use flotilla_engine::{Assignment, Body, Command, Offer, Rejection, Reply, view};
+use flotilla_replica::{Replica, SubmitError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a node tries to have a command carried out, or to read.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long a poll stays open.
+const POLL_DURATION: Duration = Duration::from_millis(2_000);
+
+/// What a node answers clients and workers.
+pub(crate) struct Gateway {
+    pub(super) replica: Replica,
+    pub(super) hub: Arc<Hub>,
+    pub(super) bug: Option<Bug>,
+}
+
+/// How a command that was submitted ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It was applied.
+    Answered(Result<Reply, Rejection>),
+    /// It certainly was not and will not be.
+    NotDone,
+    /// It may have been, or may still be.
+    Unknown,
+}
+
+/// How a poll ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Polled {
+    /// With a task.
+    Task(Box<Assignment>),
+    /// With nothing.
+    Nothing,
+    /// This node does not lead; it knows who does.
+    NotLeader(Option<Host>),
+}
+
+impl Gateway {
+    /// Has a command carried out.
+    pub(crate) async fn submit(&self, command: Command) -> Submitted {
+        if self.bug == Some(Bug::EarlyAcknowledgement)
+            && let Body::SignalRun(_) = &command.body
+        {
+            return self.acknowledge_early(command);
+        }
+        match self
+            .replica
+            .submit(command, Instant::now() + PATIENCE)
+            .await
+        {
+            Ok(replied) => Submitted::Answered(replied),
+            Err(SubmitError::Unknown) => Submitted::Unknown,
+            Err(
+                SubmitError::Overloaded { .. }
+                | SubmitError::NoLeader
+                | SubmitError::TooLarge { .. }
+                | SubmitError::Diverged
+                | SubmitError::Shutdown,
+            ) => Submitted::NotDone,
+        }
+    }
+
+    /// Reads a key as it is now; `Err` when that cannot be known.
+    pub(crate) async fn read_key(&self, key: &KvKey) -> Result<Option<KeyRecord>, ()> {
+        if self.bug != Some(Bug::StaleRead) {
+            let read = self.replica.read_index(Instant::now() + PATIENCE).await;
+            read.map_err(drop)?;
+        }
+        let namespace = Namespace::default_namespace();
+        let read = self
+            .replica
+            .view(|view| view::key(view, (&namespace, key), view.now_ms()));
+        read.map_err(drop)?.map_err(drop)
+    }
+
+    /// Waits for a task for a worker that works on `held`. One that it was given before and does not
+    /// know of comes first.
+    pub(crate) async fn poll(&self, offer: Offer, held: &[ActionRunNumber]) -> Polled {
+        if let Some(forgotten) = self.forgotten(&offer, held) {
+            return Polled::Task(Box::new(forgotten));
+        }
+        let Some(task) = self.hub.open(offer) else {
+            let leader = self.replica.leadership().borrow().leader.clone();
+            return Polled::NotLeader(leader.map(|leader| leader.node_id.0));
+        };
+        match tokio::time::timeout(POLL_DURATION, task).await {
+            Ok(Ok(assignment)) => Polled::Task(Box::new(assignment)),
+            Ok(Err(_)) | Err(_) => Polled::Nothing,
+        }
+    }
+
+    /// A task that is leased to the worker and that it does not work on.
+    fn forgotten(&self, offer: &Offer, held: &[ActionRunNumber]) -> Option<Assignment> {
+        if !self.replica.leadership().borrow().is_ready {
+            return None;
+        }
+        let found = self.replica.view(|view| {
+            let leased = view::leased_tasks(view, &offer.namespace, &offer.worker).ok()?;
+            let forgotten = leased.into_iter().find(|task| !held.contains(task))?;
+            Some(view::assignment(view, forgotten).ok()??.0)
+        });
+        found.ok().flatten()
+    }
+
+    /// The planted bug: the answer comes before the entry is committed, let alone applied.
+    fn acknowledge_early(&self, command: Command) -> Submitted {
+        let replica = self.replica.clone();
+        tokio::spawn(async move {
+            let deadline = Instant::now() + PATIENCE;
+            drop(replica.submit(command, deadline).await);
+        });
+        let is_repeated = false;
+        Submitted::Answered(Ok(Reply::SignalAccepted { is_repeated }))
+    }
+}

@@ -1,0 +1,238 @@
+//! A machine with a member of the cluster: its process comes and goes, its disk and clocks stay.
+
+use super::drivers::Driver;
+use super::gateway::Gateway;
+use super::hub::Hub;
+use super::pump::pump;
+use super::term::lead_again_and_again;
+use crate::bug::Bug;
+use crate::disk::{Disk, DiskPace};
+use crate::network::{Host, Network, SimulatedTransport, peer_address};
+use crate::random::Random;
+use crate::record::Record;
+use crate::time::{MachineClock, Time};
+use flotilla_engine::NodeId;
+use flotilla_replica::{Config, Execution, Formation, Hooks, Replica, Tuning};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+/// What all machines share.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) seed: u64,
+    pub(crate) time: Time,
+    pub(crate) network: Network,
+    pub(crate) record: Record,
+    pub(crate) tuning: Tuning,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) bug: Option<Bug>,
+}
+
+/// A machine with a member of the cluster.
+pub(crate) struct Machine {
+    pub(crate) host: Host,
+    pub(crate) disk: Disk,
+    pub(crate) clock: Arc<MachineClock>,
+    pub(crate) pace: Arc<DiskPace>,
+    surroundings: Surroundings,
+    process: Option<Process>,
+    /// The process is stopped until this time, in milliseconds.
+    stopped_until_ms: u64,
+    /// How long it has been stopped, in milliseconds.
+    stopped_ms: u64,
+}
+
+/// A process that runs, or has at least begun to.
+struct Process {
+    /// First, so that all tasks are gone before what they share.
+    runtime: Runtime,
+    replica: Arc<OnceLock<Result<Replica, String>>>,
+}
+
+impl Machine {
+    /// A machine without a process.
+    pub(crate) fn new(host: Host, surroundings: Surroundings) -> Self {
+        let disk = Disk::default();
+        if surroundings.bug == Some(Bug::LostSync) {
+            disk.lie();
+        }
+        let pace = Random::of(surroundings.seed, &format!("pace of {host}"));
+        Self {
+            host,
+            disk,
+            clock: Arc::new(MachineClock::new(surroundings.time.clone())),
+            pace: Arc::new(DiskPace::new(pace)),
+            surroundings,
+            process: None,
+            stopped_until_ms: 0,
+            stopped_ms: 0,
+        }
+    }
+
+    /// Starts the process, unless it runs.
+    pub(crate) fn start(&mut self) {
+        if self.process.is_some() {
+            return;
+        }
+        self.disk.repair();
+        let runtime = simulated_runtime();
+        let replica = Arc::new(OnceLock::new());
+        runtime.spawn(boot(Boot {
+            config: self.config(),
+            hooks: self.hooks(),
+            surroundings: self.surroundings.clone(),
+            replica: Arc::clone(&replica),
+        }));
+        (self.stopped_until_ms, self.stopped_ms) = (0, 0);
+        self.process = Some(Process { runtime, replica });
+    }
+
+    /// Ends the process where it stands. What it has written is there for the next one.
+    pub(crate) fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            self.surroundings.network.detach(self.host);
+            drop(process);
+        }
+    }
+
+    /// Stops the process until a time, in milliseconds: its clocks go on without it.
+    pub(crate) fn stop_until(&mut self, until_ms: u64) {
+        self.stopped_until_ms = until_ms;
+    }
+
+    /// Lets the process go on.
+    pub(crate) fn resume(&mut self) {
+        self.stopped_until_ms = 0;
+    }
+
+    /// Whether it has a process.
+    pub(crate) fn has_process(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Whether it has a process that is not stopped.
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.is_some() && self.surroundings.time.now_ms() >= self.stopped_until_ms
+    }
+
+    /// A millisecond passes.
+    pub(crate) fn step(&mut self) {
+        let is_stopped = self.surroundings.time.now_ms() < self.stopped_until_ms;
+        let Some(process) = &self.process else {
+            return;
+        };
+        if is_stopped {
+            self.stopped_ms += 1;
+            return;
+        }
+        let missed = Duration::from_millis(std::mem::take(&mut self.stopped_ms));
+        process.runtime.block_on(async {
+            if !missed.is_zero() {
+                tokio::time::advance(missed).await;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        });
+    }
+
+    /// The replica, once it has started.
+    pub(crate) fn replica(&self) -> Option<&Replica> {
+        self.process.as_ref()?.replica.get()?.as_ref().ok()
+    }
+
+    /// Why the process cannot go on, if it cannot.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match self.process.as_ref()?.replica.get()? {
+            Err(error) => Some(format!("did not start: {error}")),
+            Ok(replica) => {
+                let fatal = replica.fatal();
+                let fatal = fatal.borrow();
+                fatal.as_ref().map(|fatal| fatal.to_string())
+            }
+        }
+    }
+
+    /// Runs something on the process, as if it had called it.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(process) = &self.process {
+            process.runtime.spawn(task);
+        }
+    }
+
+    fn config(&self) -> Config {
+        let address = |host: &Host| (NodeId(*host), peer_address(*host).to_string());
+        let peers = self.surroundings.hosts.iter().map(address).collect();
+        Config {
+            node_id: NodeId(self.host),
+            formation: Formation::Found { peers },
+            peer_listen: peer_address(self.host),
+            client_address: format!("node-{}", self.host),
+            data_directory: PathBuf::from(format!("node-{}", self.host)),
+            version: "simulated".to_owned(),
+            tuning: self.surroundings.tuning.clone(),
+        }
+    }
+
+    fn hooks(&self) -> (Hooks, Arc<Hub>) {
+        let hub = Arc::new(Hub::default());
+        let hooks = Hooks {
+            offers: hub.clone(),
+            clock: self.clock.clone(),
+            transport: Arc::new(SimulatedTransport {
+                network: self.surroundings.network.clone(),
+                host: self.host,
+            }),
+            storage: Arc::new(self.disk.clone()),
+            execution: Execution::CallersRuntime(self.pace.clone()),
+        };
+        (hooks, hub)
+    }
+}
+
+/// A runtime on this thread, whose clock moves only when all of its tasks wait.
+pub(crate) fn simulated_runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without threads and files needs nothing of the system")
+}
+
+/// What a process begins with.
+struct Boot {
+    config: Config,
+    hooks: (Hooks, Arc<Hub>),
+    surroundings: Surroundings,
+    replica: Arc<OnceLock<Result<Replica, String>>>,
+}
+
+async fn boot(boot: Boot) {
+    let Boot {
+        config,
+        hooks: (hooks, hub),
+        surroundings,
+        replica: slot,
+    } = boot;
+    let host = config.node_id.0;
+    let started = Replica::start(config, hooks).await;
+    if let Ok(replica) = &started {
+        let driver = Driver {
+            replica: replica.clone(),
+            hub: Arc::clone(&hub),
+            armed: Arc::new(Notify::new()),
+            record: surroundings.record.clone(),
+        };
+        tokio::spawn(pump(driver.clone(), replica.subscribe()));
+        tokio::spawn(lead_again_and_again(driver));
+        let gateway = Gateway {
+            replica: replica.clone(),
+            hub,
+            bug: surroundings.bug,
+        };
+        surroundings.network.serve(host, Arc::new(gateway));
+    }
+    let started = started.map_err(|error| error.to_string());
+    assert!(slot.set(started).is_ok(), "a process boots once");
+}

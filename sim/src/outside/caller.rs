@@ -1,0 +1,134 @@
+//! Asking the cluster for something, as a client library does: any node, and again when it is unknown.
+
+use crate::network::{CallError, Host, Network, OUTSIDE, Route};
+use crate::node::Submitted;
+use crate::random::Random;
+use crate::record::{Outcome, Record};
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::{Body, Command, RequestId};
+use std::time::Duration;
+
+/// How long somebody outside waits for one answer.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+/// How often a command is tried.
+const ATTEMPTS_MAX: u32 = 12;
+/// How many commands of a thousand are sent once more, whatever comes of the first time.
+const ECHOES: u64 = 30;
+
+/// Somebody outside, who can ask the cluster for something.
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    pub(crate) network: Network,
+    pub(crate) record: Record,
+    pub(crate) random: Random,
+    pub(crate) hosts: Vec<Host>,
+}
+
+impl Caller {
+    /// A command with a request id of its own.
+    pub(super) fn command(&mut self, body: Body) -> Command {
+        let (high, low) = (self.random.draw(), self.random.draw());
+        Command {
+            request_id: Some(RequestId(u128::from(high) << 64 | u128::from(low))),
+            namespace: Namespace::default_namespace(),
+            body,
+        }
+    }
+
+    /// A command that has a key of its own.
+    pub(super) fn command_without_id(&self, body: Body) -> Command {
+        Command::new(Namespace::default_namespace(), body)
+    }
+
+    /// Has a command carried out, and retries with the same id while it is unknown whether it was; now
+    /// and then it is left so.
+    pub(super) async fn submit(&mut self, command: Command) -> Outcome {
+        self.submit_with_patience(command, ATTEMPTS_MAX).await
+    }
+
+    /// The same, and does not give up before the answer is known.
+    pub(super) async fn insist(&mut self, command: Command) -> Outcome {
+        self.submit_with_patience(command, u32::MAX).await
+    }
+
+    async fn submit_with_patience(&mut self, command: Command, attempts_max: u32) -> Outcome {
+        let operation = self.record.ask(&self.name, &command);
+        // An echo may be judged otherwise than what is answered.
+        let mut may_be_done = self.random.chance(ECHOES);
+        if may_be_done {
+            self.echo(&command);
+        }
+        let mut attempts = 0;
+        let outcome = loop {
+            attempts += 1;
+            let submitted = self.attempt(&command).await;
+            may_be_done |= submitted == Submitted::Unknown;
+            match submitted {
+                Submitted::Answered(Ok(reply)) => break Outcome::Acknowledged(reply),
+                // Judged again, after it may have been done: says nothing about the first time.
+                Submitted::Answered(Err(_)) if may_be_done => break Outcome::Unknown,
+                Submitted::Answered(Err(rejection)) => break Outcome::Rejected(rejection),
+                Submitted::NotDone | Submitted::Unknown => {}
+            }
+            let gives_up = attempts_max != u32::MAX && self.random.chance(30);
+            if attempts == attempts_max || gives_up {
+                break if may_be_done {
+                    Outcome::Unknown
+                } else {
+                    Outcome::NotDone
+                };
+            }
+            self.pause(10..200).await;
+        };
+        self.record.answer(&self.name, operation, outcome.clone());
+        outcome
+    }
+
+    /// Sends a command, some time from now, without waiting for an answer.
+    fn echo(&mut self, command: &Command) {
+        let (network, route, command) = (self.network.clone(), self.route(), command.clone());
+        let delay = Duration::from_millis(self.random.within(1..3_000));
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            // Nobody waits for it.
+            let _ = send(network, route, command).await;
+        });
+    }
+
+    async fn attempt(&mut self, command: &Command) -> Submitted {
+        let called = send(self.network.clone(), self.route(), command.clone());
+        match tokio::time::timeout(PATIENCE, called).await {
+            Ok(Ok(submitted)) => submitted,
+            Ok(Err(CallError::Refused)) => Submitted::NotDone,
+            Ok(Err(CallError::Lost)) | Err(_) => Submitted::Unknown,
+        }
+    }
+
+    /// The way to one of the nodes.
+    pub(super) fn route(&mut self) -> Route {
+        Route {
+            from: OUTSIDE,
+            to: *self.random.pick(&self.hosts),
+        }
+    }
+
+    /// Waits for some milliseconds of the range.
+    pub(super) async fn pause(&mut self, range_ms: std::ops::Range<u64>) {
+        let pause_ms = self.random.within(range_ms);
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+    }
+}
+
+/// Sends a command to a node.
+async fn send(network: Network, route: Route, command: Command) -> Result<Submitted, CallError> {
+    let called = network.call_once(route, move |process| {
+        let command = command.clone();
+        Box::pin(async move {
+            match process.gateway {
+                Some(gateway) => gateway.submit(command).await,
+                None => Submitted::NotDone,
+            }
+        })
+    });
+    called.await
+}

@@ -1,0 +1,140 @@
+//! A client: starts orders and approves them, invokes actions, counts in keys.
+
+use super::caller::Caller;
+use super::workload;
+use crate::record::{KeyRead, Outcome};
+use crate::time::Time;
+use flotilla_engine::ids::{KvKey, RunId};
+use flotilla_engine::{Reply, SetCondition};
+use std::time::Duration;
+
+/// Keys that all clients write to.
+const KEYS: [&str; 3] = ["a", "b", "c"];
+/// How long a client waits for one read.
+const PATIENCE: Duration = Duration::from_millis(2_500);
+
+/// How much the clients ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) clients: u64,
+    pub(crate) workers: u64,
+    /// How long a client rests between two commands at most, in milliseconds.
+    pub(crate) rest_ms_max: u64,
+    /// What an order's input has, in bytes.
+    pub(crate) payload_bytes: usize,
+}
+
+/// A client.
+pub(crate) struct Client {
+    pub(crate) caller: Caller,
+    pub(crate) time: Time,
+    pub(crate) load: Load,
+    /// When it asks for nothing new any more, in milliseconds.
+    pub(crate) until_ms: u64,
+    /// Orders that it has not approved yet.
+    pub(crate) orders: Vec<RunId>,
+    pub(crate) asked_count: u64,
+}
+
+impl Client {
+    /// Asks for one thing after another until the time is over.
+    pub(crate) async fn run(mut self) {
+        while self.time.now_ms() < self.until_ms {
+            self.asked_count += 1;
+            match self.caller.random.within(0..10) {
+                0..3 => self.start().await,
+                3..6 => self.approve().await,
+                6 => self.invoke().await,
+                7 => self.set().await,
+                8 => self.compare_and_set().await,
+                _ => {
+                    let key = self.key();
+                    // What is read is in the record.
+                    let _ = self.read(&key).await;
+                }
+            }
+            self.caller.pause(0..self.load.rest_ms_max + 1).await;
+        }
+    }
+
+    async fn start(&mut self) {
+        // A key of before now and then: the run of then is the answer.
+        let asked = if self.caller.random.chance(100) {
+            self.caller.random.within(1..self.asked_count + 1)
+        } else {
+            self.asked_count
+        };
+        let key = format!("{} {asked}", self.caller.name);
+        let command = workload::start(&key, self.load.payload_bytes);
+        let command = self.caller.command_without_id(command);
+        let outcome = self.caller.submit(command).await;
+        if let Outcome::Acknowledged(Reply::RunStarted { run_id, .. }) = outcome {
+            self.orders.push(run_id);
+        }
+    }
+
+    async fn approve(&mut self) {
+        let Some(run_id) = self.orders.pop() else {
+            return;
+        };
+        let id = format!("{} {}", self.caller.name, self.asked_count);
+        let command = workload::approve(&run_id, &id);
+        let command = self.caller.command_without_id(command);
+        self.caller.submit(command).await;
+    }
+
+    async fn invoke(&mut self) {
+        let key = format!("{} {}", self.caller.name, self.asked_count);
+        let command = self.caller.command_without_id(workload::invoke(&key));
+        self.caller.submit(command).await;
+    }
+
+    async fn set(&mut self) {
+        let (key, value) = (self.key(), self.value());
+        let body = workload::set(&key, &value, SetCondition::Always);
+        let command = self.caller.command(body);
+        self.caller.submit(command).await;
+    }
+
+    async fn compare_and_set(&mut self) {
+        let (key, value) = (self.key(), self.value());
+        let Ok(found) = self.read(&key).await else {
+            return;
+        };
+        let condition = found.map_or(SetCondition::IfAbsent, SetCondition::IfVersion);
+        let command = self.caller.command(workload::set(&key, &value, condition));
+        self.caller.submit(command).await;
+    }
+
+    /// The version of a key, if it is there; `Err` when that could not be learnt.
+    async fn read(&mut self, key: &KvKey) -> Result<Option<u64>, ()> {
+        let asked_ms = self.time.now_ms();
+        let (route, asked) = (self.caller.route(), key.clone());
+        let called = self.caller.network.call_once(route, move |process| {
+            let asked = asked.clone();
+            Box::pin(async move {
+                let gateway = process.gateway.ok_or(())?;
+                gateway.read_key(&asked).await
+            })
+        });
+        let called = tokio::time::timeout(PATIENCE, called).await;
+        let found = called.map_err(drop)?.map_err(drop)??;
+        let read = KeyRead {
+            key: key.to_string(),
+            asked_ms,
+            answered_ms: self.time.now_ms(),
+            found: found.map(|record| (record.version, record.value.to_vec())),
+        };
+        let version = read.found.as_ref().map(|(version, _)| *version);
+        self.caller.record.read(&self.caller.name, read);
+        Ok(version)
+    }
+
+    fn key(&mut self) -> KvKey {
+        KvKey::new(*self.caller.random.pick(&KEYS)).expect("a valid key")
+    }
+
+    fn value(&self) -> String {
+        format!("{} {}", self.caller.name, self.asked_count)
+    }
+}

@@ -1,0 +1,12 @@
+//! Those outside the cluster: clients that ask for things, workers that do the work.
+
+mod caller;
+mod client;
+mod operator;
+mod worker;
+mod workload;
+
+pub(crate) use caller::Caller;
+pub(crate) use client::{Client, Load};
+pub(crate) use operator::operate;
+pub(crate) use worker::Worker;

@@ -1,0 +1,23 @@
+//! Who prepares what the clients need, and ends what would never end by itself.
+
+use super::caller::Caller;
+use super::workload;
+use crate::record::Outcome;
+use crate::time::Time;
+use std::time::Duration;
+
+/// Registers and creates what the clients need; when their time is over, switches the schedule off.
+pub(crate) async fn operate((mut caller, time): (Caller, Time), until_ms: u64) {
+    for body in workload::preparations() {
+        let command = caller.command(body);
+        let outcome = caller.insist(command).await;
+        assert!(
+            !matches!(outcome, Outcome::Rejected(_)),
+            "what the clients need is refused: {outcome:?}"
+        );
+    }
+    let rest_ms = until_ms.saturating_sub(time.now_ms());
+    tokio::time::sleep(Duration::from_millis(rest_ms)).await;
+    let command = caller.command(workload::disable_schedule());
+    caller.insist(command).await;
+}

@@ -1,0 +1,148 @@
+//! What clients ask for: an order in three steps, and a workflow that a schedule starts.
+
+use flotilla_engine::ids::{
+    ActionName, IdempotencyKey, KvKey, RunId, SignalId, SignalType, WorkflowName,
+};
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::ActionKind;
+use flotilla_engine::{
+    Body, CreateDefinition, InvokeAction, RegisterAction, SetCondition, SetKey, SetWorkflowEnabled,
+    SignalRun, StartRun, VersionChoice,
+};
+use std::collections::BTreeMap;
+
+/// The actions that workers know.
+pub(super) const ACTIONS: [&str; 3] = ["charge", "ship", "tick"];
+/// The workflow that clients start.
+const ORDER: &str = "order";
+/// The workflow that a schedule starts.
+const TICK: &str = "tick";
+/// The type of the signal that an order waits for.
+const APPROVAL: &str = "approval";
+/// How long a worker has a task, in milliseconds.
+pub(super) const LEASE_MS: u64 = 3_000;
+
+const ORDER_TEXT: &str = r#"
+kind: Workflow
+name: order
+version: "1"
+idempotency: required
+start:
+  run: "@actions/charge"
+  retry:
+    max_attempts: 3
+    backoff: constant
+    initial_delay_ms: 300
+  transitions:
+    success: approve
+    failure: flo.Failed
+steps:
+  approve:
+    waitForSignal:
+      type: approval
+      timeoutMs: 4000
+      onTimeout: ship
+    transitions:
+      success: ship
+  ship:
+    run: "@actions/ship"
+    transitions:
+      success: flo.Completed
+      failure: flo.Failed
+"#;
+
+const TICK_TEXT: &str = r#"
+kind: Workflow
+name: tick
+version: "1"
+schedule:
+  interval: 2000
+  max_concurrent: 3
+start:
+  run: "@actions/tick"
+  transitions:
+    success: flo.Completed
+    failure: flo.Failed
+"#;
+
+/// What must be there before anything else is asked for.
+pub(super) fn preparations() -> Vec<Body> {
+    let actions = ACTIONS.map(|name| {
+        Body::RegisterAction(Box::new(RegisterAction {
+            name: action(name),
+            kind: ActionKind::User,
+            module: None,
+            timeout_ms: LEASE_MS,
+            max_retries: 5,
+            retry_delay_ms: 100,
+            description: None,
+            is_only_if_missing: false,
+        }))
+    });
+    let definitions = [ORDER_TEXT, TICK_TEXT].map(|text| {
+        let definition = flotilla_dsl::parse(text).definition;
+        Body::CreateDefinition(Box::new(CreateDefinition {
+            definition: definition.expect("the text is a workflow"),
+            source: text.to_owned(),
+            make_latest: true,
+        }))
+    });
+    actions.into_iter().chain(definitions).collect()
+}
+
+/// The end of the schedule.
+pub(super) fn disable_schedule() -> Body {
+    Body::SetWorkflowEnabled(SetWorkflowEnabled {
+        workflow: WorkflowName::new(TICK).expect("a valid name"),
+        is_enabled: false,
+    })
+}
+
+/// A start of an order, with so many bytes of input.
+pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
+    Body::StartRun(StartRun {
+        workflow: WorkflowName::new(ORDER).expect("a valid name"),
+        version: VersionChoice::Latest,
+        input: Json::string(&"x".repeat(payload_bytes)),
+        input_checked_for: None,
+        idempotency_key: Some(IdempotencyKey::new(key).expect("a valid key")),
+        run_id: None,
+    })
+}
+
+/// The approval of an order.
+pub(super) fn approve(run_id: &RunId, id: &str) -> Body {
+    Body::SignalRun(SignalRun {
+        run_id: run_id.clone(),
+        signal_type: SignalType::new(APPROVAL).expect("a valid type"),
+        payload: Json::null(),
+        signal_id: Some(SignalId::new(id).expect("a valid id")),
+    })
+}
+
+/// An action outside any workflow.
+pub(super) fn invoke(key: &str) -> Body {
+    Body::InvokeAction(InvokeAction {
+        name: action("charge"),
+        input: Json::null(),
+        priority: 10,
+        delay_ms: 0,
+        labels: BTreeMap::new(),
+        idempotency_key: Some(IdempotencyKey::new(key).expect("a valid key")),
+    })
+}
+
+/// A write of a key.
+pub(super) fn set(key: &KvKey, value: &str, condition: SetCondition) -> Body {
+    Body::SetKey(SetKey {
+        key: key.clone(),
+        value: value.into(),
+        ttl_ms: None,
+        condition,
+    })
+}
+
+/// An action's name.
+pub(super) fn action(name: &str) -> ActionName {
+    ActionName::new(name).expect("a valid name")
+}

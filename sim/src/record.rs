@@ -1,0 +1,187 @@
+//! The record of a simulation: what the invariants judge, and the trace that tells it to people.
+
+use crate::network::Host;
+use crate::time::Time;
+use flotilla_engine::ids::WorkerId;
+use flotilla_engine::{Assignment, Command, Rejection, Reply, TaskToken};
+use flotilla_replica::AppliedBatch;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How a command ended, as far as the one who asked for it knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was done, once.
+    Acknowledged(Reply),
+    /// It was judged and not done.
+    Rejected(Rejection),
+    /// It was certainly not done.
+    NotDone,
+    /// It was done or not, or will be.
+    Unknown,
+}
+
+/// A command that somebody outside asked for, with all retries.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) command: Command,
+    pub(crate) asked_ms: u64,
+    /// When the last answer came, in milliseconds; unset while none has.
+    pub(crate) answered_ms: Option<u64>,
+    pub(crate) outcome: Outcome,
+}
+
+/// A linearizable read of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyRead {
+    pub(crate) key: String,
+    pub(crate) asked_ms: u64,
+    pub(crate) answered_ms: u64,
+    /// Version and value, if there was one.
+    pub(crate) found: Option<(u64, Vec<u8>)>,
+}
+
+/// A task that was given to a worker, as an applied entry says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assigned {
+    pub(crate) worker: WorkerId,
+    pub(crate) token: TaskToken,
+    /// The time of the log, in milliseconds.
+    pub(crate) now_ms: u64,
+    pub(crate) lease_expires_at_ms: u64,
+}
+
+/// How far a node had applied when somebody looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) host: Host,
+    pub(crate) index: u64,
+    pub(crate) digest: u128,
+    /// The time of the log, in milliseconds, where the node could be read.
+    pub(crate) log_ms: Option<u64>,
+}
+
+/// All that happened.
+#[derive(Default)]
+pub(crate) struct Events {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) reads: Vec<KeyRead>,
+    /// By index of the entry and token, as each node that applied it said.
+    pub(crate) assigned: BTreeMap<(u64, TaskToken), Vec<Assigned>>,
+    pub(crate) progress: Vec<Progress>,
+    /// What no process may die of.
+    pub(crate) failures: Vec<String>,
+    pub(crate) faults_count: u64,
+    trace: String,
+}
+
+/// The record of a simulation; clones share it.
+#[derive(Clone)]
+pub(crate) struct Record {
+    time: Time,
+    events: Arc<Mutex<Events>>,
+}
+
+impl Record {
+    pub(crate) fn new(time: Time) -> Self {
+        Self {
+            time,
+            events: Arc::default(),
+        }
+    }
+
+    /// Adds a line to the trace.
+    pub(crate) fn say(&self, who: &str, what: &str) {
+        let now_ms = self.time.now_ms();
+        let line = format!("{now_ms:07} {who} {what}\n");
+        self.events().trace.push_str(&line);
+    }
+
+    /// Somebody asks for a command. Returns its place among the operations.
+    pub(crate) fn ask(&self, who: &str, command: &Command) -> usize {
+        self.say(who, &format!("asks {command:?}"));
+        let mut events = self.events();
+        events.operations.push(Operation {
+            command: command.clone(),
+            asked_ms: self.time.now_ms(),
+            answered_ms: None,
+            outcome: Outcome::Unknown,
+        });
+        events.operations.len() - 1
+    }
+
+    /// It is known, or not to be known, how a command ended.
+    pub(crate) fn answer(&self, who: &str, operation: usize, outcome: Outcome) {
+        self.say(who, &format!("hears {outcome:?}"));
+        let now_ms = self.time.now_ms();
+        let operation = &mut self.events().operations[operation];
+        operation.outcome = outcome;
+        operation.answered_ms = Some(now_ms);
+    }
+
+    /// Somebody has read a key.
+    pub(crate) fn read(&self, who: &str, read: KeyRead) {
+        self.say(who, &format!("reads {read:?}"));
+        self.events().reads.push(read);
+    }
+
+    /// A node has applied that a task is given to a worker.
+    pub(crate) fn assigned(
+        &self,
+        batch: &AppliedBatch,
+        worker: &WorkerId,
+        assignment: &Assignment,
+    ) {
+        let assigned = Assigned {
+            worker: worker.clone(),
+            token: assignment.token,
+            now_ms: batch.now_ms,
+            lease_expires_at_ms: assignment.lease_expires_at_ms,
+        };
+        let key = (batch.index, assignment.token);
+        self.events()
+            .assigned
+            .entry(key)
+            .or_default()
+            .push(assigned);
+    }
+
+    /// A node has applied so far.
+    pub(crate) fn applied(&self, progress: Progress) {
+        let Progress {
+            host,
+            index,
+            digest,
+            ..
+        } = progress;
+        self.say(
+            &format!("node {host}"),
+            &format!("applied {index} {digest:032x}"),
+        );
+        self.events().progress.push(progress);
+    }
+
+    /// A fault is injected or ends.
+    pub(crate) fn fault(&self, what: &str) {
+        self.say("fault", what);
+        self.events().faults_count += 1;
+    }
+
+    /// A process cannot go on.
+    pub(crate) fn fail(&self, what: String) {
+        if !self.events().failures.contains(&what) {
+            self.say("failure", &what);
+            self.events().failures.push(what);
+        }
+    }
+
+    /// All that happened.
+    pub(crate) fn events(&self) -> MutexGuard<'_, Events> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trace.
+    pub(crate) fn trace(&self) -> String {
+        self.events().trace.clone()
+    }
+}

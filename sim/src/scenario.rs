@@ -1,0 +1,158 @@
+//! What kind of simulation: how much is asked for, how the replicas are set, which faults come.
+
+use crate::network::Weather;
+use crate::outside::Load;
+use flotilla_replica::Tuning;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What kind of simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scenario {
+    /// All faults over all kinds of commands.
+    Mixed,
+    /// Snapshots all the time, installs that overlap, followers that are stopped, heavy load: what
+    /// openraft's issue 2116 is made of.
+    Snapshots,
+}
+
+/// What may go wrong, with its weight among the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A node hears and is heard by nobody.
+    Isolate,
+    /// A node is not heard, or does not hear, one other.
+    OneWay,
+    /// Two nodes do not reach each other, but both reach the third.
+    Bridge,
+    /// The network is slow or loses messages.
+    BadWeather,
+    /// A process is killed; what it has written stays.
+    Kill,
+    /// A machine loses power, and what it has not synced.
+    PowerCut,
+    /// All machines lose power at once.
+    PowerCutOfAll,
+    /// The power fails while a write to the log is under way.
+    TornWrite,
+    /// A process is stopped for a while.
+    Stop,
+    /// A wall clock jumps.
+    ClockJump,
+    /// A machine's disk and processor are slow.
+    SlowMachine,
+    /// The leader hands over.
+    Transfer,
+    /// A process is asked to end.
+    Shutdown,
+}
+
+impl Scenario {
+    const ALL: [Self; 2] = [Self::Mixed, Self::Snapshots];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Snapshots => "snapshots",
+        }
+    }
+
+    /// What the clients and workers do.
+    pub(crate) fn load(self) -> Load {
+        match self {
+            Self::Mixed => Load {
+                clients: 4,
+                workers: 3,
+                rest_ms_max: 120,
+                payload_bytes: 64,
+            },
+            Self::Snapshots => Load {
+                clients: 24,
+                workers: 8,
+                rest_ms_max: 10,
+                payload_bytes: 8 << 10,
+            },
+        }
+    }
+
+    /// How the replicas are set.
+    pub(crate) fn tuning(self) -> Tuning {
+        // How long entries take to apply is measured in real time, which must not matter here.
+        let snapshot_replay = Duration::MAX;
+        match self {
+            Self::Mixed => Tuning {
+                snapshot_log_bytes: 64 << 10,
+                log_bytes_max: 512 << 10,
+                digest_interval: 32,
+                upkeep_interval: Duration::from_millis(500),
+                install_snapshot_timeout: Duration::from_secs(10),
+                snapshot_replay,
+                ..Tuning::default()
+            },
+            Self::Snapshots => Tuning {
+                snapshot_log_bytes: 1 << 10,
+                log_bytes_max: 64 << 10,
+                digest_interval: 16,
+                upkeep_interval: Duration::from_millis(100),
+                install_snapshot_timeout: Duration::from_millis(400),
+                snapshot_replay,
+                ..Tuning::default()
+            },
+        }
+    }
+
+    /// How the network is when nothing is wrong with it.
+    pub(crate) fn weather(self) -> Weather {
+        Weather::USUAL
+    }
+
+    /// Which faults come, the more often the greater the weight.
+    pub(crate) fn faults(self) -> &'static [(Fault, u64)] {
+        match self {
+            Self::Mixed => &[
+                (Fault::Isolate, 4),
+                (Fault::OneWay, 3),
+                (Fault::Bridge, 2),
+                (Fault::BadWeather, 3),
+                (Fault::Kill, 3),
+                (Fault::PowerCut, 4),
+                (Fault::PowerCutOfAll, 1),
+                (Fault::TornWrite, 3),
+                (Fault::Stop, 4),
+                (Fault::ClockJump, 2),
+                (Fault::SlowMachine, 2),
+                (Fault::Transfer, 2),
+                (Fault::Shutdown, 1),
+            ],
+            Self::Snapshots => &[
+                (Fault::Stop, 8),
+                (Fault::SlowMachine, 8),
+                (Fault::Isolate, 4),
+                (Fault::BadWeather, 2),
+                (Fault::PowerCut, 1),
+                (Fault::Transfer, 1),
+            ],
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL
+            .into_iter()
+            .find(|scenario| scenario.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("expected one of {names}, but got `{name}`")
+        })
+    }
+}

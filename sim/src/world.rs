@@ -1,0 +1,273 @@
+//! The simulation: machines, network and those outside, a millisecond at a time.
+
+use crate::bug::Bug;
+use crate::faults::Faults;
+use crate::invariants::{self, Evidence};
+use crate::network::{Host, Network, OUTSIDE};
+use crate::node::{Machine, Surroundings, simulated_runtime};
+use crate::outside::{Caller, Client, Load, Worker, operate};
+use crate::random::Random;
+use crate::record::{Progress, Record};
+use crate::scenario::Scenario;
+use crate::time::Time;
+use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, Writes};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+const HOSTS: [Host; 3] = [1, 2, 3];
+/// Once all is put right, so much time may pass until all that was begun has ended, in milliseconds.
+const LIVENESS_MS_MAX: u64 = 90_000;
+/// And so much until every node serves again, in milliseconds.
+const SERVICE_MS_MAX: u64 = 10_000;
+/// How often it is looked whether all has ended, in milliseconds.
+const LOOK_INTERVAL_MS: u64 = 250;
+/// The replica's own rows that are the node's alone begin here.
+const LOCAL_ROWS: u8 = 0xF2;
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) scenario: Scenario,
+    /// How long faults come, in simulated seconds.
+    pub(crate) seconds: u64,
+    pub(crate) bug: Option<Bug>,
+}
+
+/// What came of it.
+pub(crate) struct Verdict {
+    /// What broke an invariant; none is as it should be.
+    pub(crate) violations: Vec<String>,
+    pub(crate) trace: String,
+    pub(crate) operations_count: usize,
+    pub(crate) faults_count: u64,
+    pub(crate) entries_count: u64,
+    /// Made, and installed from others.
+    pub(crate) snapshots: (u64, u64),
+    pub(crate) simulated_ms: u64,
+}
+
+/// The simulation of one seed.
+struct World {
+    time: Time,
+    network: Network,
+    record: Record,
+    machines: Vec<Machine>,
+    outside: Runtime,
+    faults: Faults,
+    /// In which order the machines get their millisecond.
+    turns: Random,
+    seen: BTreeMap<Host, u64>,
+}
+
+/// Simulates a plan from its beginning to its verdict.
+pub(crate) fn simulate(plan: Plan) -> Verdict {
+    let mut world = World::new(plan);
+    world.begin(plan);
+    let mut violations = Vec::new();
+    while world.time.now_ms() < plan.seconds * 1_000 {
+        let now_ms = world.time.now_ms();
+        world.faults.step(now_ms, &mut world.machines);
+        world.step();
+    }
+    world.faults.heal(&mut world.machines);
+    violations.extend(world.settle());
+    let evidence = world.evidence();
+    violations.extend(invariants::check(&world.record.events(), &evidence));
+    let events = world.record.events();
+    let verdict = Verdict {
+        violations,
+        operations_count: events.operations.len(),
+        faults_count: events.faults_count,
+        snapshots: world.snapshots(),
+        entries_count: events
+            .progress
+            .iter()
+            .map(|seen| seen.index)
+            .max()
+            .unwrap_or(0),
+        simulated_ms: world.time.now_ms(),
+        trace: String::new(),
+    };
+    drop(events);
+    let trace = world.record.trace();
+    Verdict { trace, ..verdict }
+}
+
+impl World {
+    fn new(plan: Plan) -> Self {
+        let time = Time::default();
+        let record = Record::new(time.clone());
+        let network = Network::new(time.clone(), Random::of(plan.seed, "network"));
+        let surroundings = Surroundings {
+            seed: plan.seed,
+            time: time.clone(),
+            network: network.clone(),
+            record: record.clone(),
+            tuning: plan.scenario.tuning(),
+            hosts: HOSTS.to_vec(),
+            bug: plan.bug,
+        };
+        let machine = |host| Machine::new(host, surroundings.clone());
+        let chance = Random::of(plan.seed, "faults");
+        Self {
+            machines: HOSTS.into_iter().map(machine).collect(),
+            faults: Faults::new(plan.scenario, chance, (network.clone(), record.clone())),
+            outside: simulated_runtime(),
+            turns: Random::of(plan.seed, "turns"),
+            seen: BTreeMap::new(),
+            time,
+            network,
+            record,
+        }
+    }
+
+    /// Starts the machines and all who are outside.
+    fn begin(&mut self, plan: Plan) {
+        self.network.set_weather(plan.scenario.weather());
+        for machine in &mut self.machines {
+            machine.start();
+        }
+        let load: Load = plan.scenario.load();
+        let caller = |name: String| Caller {
+            network: self.network.clone(),
+            record: self.record.clone(),
+            random: Random::of(plan.seed, &name),
+            hosts: HOSTS.to_vec(),
+            name,
+        };
+        let operator = (caller("operator".to_owned()), self.time.clone());
+        let until_ms = plan.seconds * 1_000;
+        self.outside.spawn(operate(operator, until_ms));
+        for number in 1..=load.workers {
+            let caller = caller(format!("worker {number}"));
+            self.outside.spawn(
+                Worker {
+                    caller,
+                    leader: None,
+                }
+                .run(),
+            );
+        }
+        for number in 1..=load.clients {
+            let client = Client {
+                caller: caller(format!("client {number}")),
+                time: self.time.clone(),
+                load,
+                until_ms,
+                orders: Vec::new(),
+                asked_count: 0,
+            };
+            self.outside.spawn(client.run());
+        }
+    }
+
+    /// A millisecond passes for everybody.
+    fn step(&mut self) {
+        self.network.deliver();
+        let mut turns: Vec<Host> = HOSTS.into_iter().chain([OUTSIDE]).collect();
+        self.turns.shuffle(&mut turns);
+        for host in turns {
+            if host == OUTSIDE {
+                self.outside
+                    .block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
+            } else if let Some(machine) = self.machines.iter_mut().find(|m| m.host == host) {
+                machine.step();
+            }
+        }
+        self.observe();
+        self.time.tick();
+    }
+
+    /// Writes down how far each node is, and whether it can go on.
+    fn observe(&mut self) {
+        for machine in self.machines.iter().filter(|machine| machine.is_running()) {
+            if let Some(failure) = machine.failure()
+                && !machine.disk.has_failed()
+            {
+                self.record
+                    .fail(format!("node {}: {failure}", machine.host));
+            }
+            let Some(replica) = machine.replica() else {
+                continue;
+            };
+            let (index, digest) = replica.progress();
+            if self.seen.insert(machine.host, index) == Some(index) {
+                continue;
+            }
+            let log = replica.view(|view| (view.index(), view.now_ms()));
+            let log_ms = log
+                .ok()
+                .filter(|(seen, _)| *seen == index)
+                .map(|(_, now_ms)| now_ms);
+            self.record.applied(Progress {
+                host: machine.host,
+                index,
+                digest,
+                log_ms,
+            });
+        }
+    }
+
+    /// Goes on without faults until all that was begun has ended and all nodes agree.
+    fn settle(&mut self) -> Vec<String> {
+        let healed_ms = self.time.now_ms();
+        let mut served_ms = None;
+        while self.time.now_ms() < healed_ms + LIVENESS_MS_MAX {
+            for _ in 0..LOOK_INTERVAL_MS {
+                self.step();
+            }
+            if served_ms.is_none() && invariants::progress::all_serve(&self.machines) {
+                served_ms = Some(self.time.now_ms() - healed_ms);
+            }
+            if !self.record.events().failures.is_empty() {
+                return Vec::new();
+            }
+            let is_answered = invariants::progress::all_answered(&self.record.events());
+            if is_answered && invariants::progress::all_ended(&self.machines) {
+                break;
+            }
+        }
+        invariants::progress::judge(&self.machines, (served_ms, SERVICE_MS_MAX))
+    }
+
+    /// How many snapshots were made, and how many installed.
+    fn snapshots(&self) -> (u64, u64) {
+        let counts = self.machines.iter().map(|machine| machine.disk.snapshots());
+        counts.fold((0, 0), |(made, installed), (more, others)| {
+            (made + more, installed + others)
+        })
+    }
+
+    /// What each node has in the end.
+    fn evidence(&self) -> Evidence {
+        let kept = |machine: &Machine| {
+            let replica = machine.replica()?;
+            let rows = replica.view(|view| copy(view)).ok()?;
+            Some((machine.host, (replica.progress(), rows)))
+        };
+        Evidence {
+            nodes: self.machines.iter().filter_map(kept).collect(),
+        }
+    }
+}
+
+/// All rows that a node shares with the others.
+fn copy(reader: &dyn Reader) -> MemoryStore {
+    let mut writes = Writes::new();
+    let shared = KeyRange {
+        from: Vec::new(),
+        to: vec![LOCAL_ROWS],
+    };
+    reader
+        .scan(&shared, Order::Ascending, &mut |key, value| {
+            writes.insert(key.to_vec(), Some(value.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .expect("memory does not fail");
+    let mut rows = MemoryStore::default();
+    rows.write(&writes);
+    rows
+}

@@ -1,0 +1,40 @@
+//! Planted bugs: what the invariants are worth is what they find.
+
+use crate::{said, sim};
+
+/// Seeds within which a planted bug must be found.
+const SEEDS_MAX: u64 = 24;
+
+fn expect_found(bug: &str, found: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for seed in 1..=SEEDS_MAX {
+        let output = sim(
+            &format!("--seed {seed} --seconds 10 --bug {bug}"),
+            folder.path(),
+        );
+        let said = said(&output);
+        if !output.status.success() && said.contains(found) {
+            assert!(
+                said.contains(&format!("again: cargo xtask sim --seed {seed}")),
+                "{said}"
+            );
+            return;
+        }
+    }
+    panic!("{bug} was not found in {SEEDS_MAX} seeds");
+}
+
+#[test]
+fn an_acknowledgement_before_the_commit_is_found() {
+    expect_found("early-acknowledgement", "expected signal");
+}
+
+#[test]
+fn a_disk_that_lies_about_its_syncs_is_found() {
+    expect_found("lost-sync", "FAILED");
+}
+
+#[test]
+fn a_stale_read_is_found() {
+    expect_found("stale-read", "expected a read");
+}

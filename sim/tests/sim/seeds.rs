@@ -1,0 +1,23 @@
+//! Seeds in which all invariants must hold.
+
+use crate::{said, sim};
+
+fn expect_sound(words: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = sim(words, folder.path());
+    if !output.status.success() {
+        // What fails leaves its traces behind.
+        let kept = folder.keep();
+        panic!("{}\ntraces: {}", said(&output), kept.display());
+    }
+}
+
+#[test]
+fn sixteen_seeds_of_all_faults_break_no_invariant() {
+    expect_sound("--seeds 16 --seconds 10");
+}
+
+#[test]
+fn four_seeds_of_overlapping_snapshots_break_no_invariant() {
+    expect_sound("--seeds 4 --seconds 6 --scenario snapshots");
+}
