@@ -48,6 +48,9 @@ pub(crate) fn fall_due(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Outcome
 /// A trigger has read on, or holds nothing any more: what the stream kept for it goes, if it is over
 /// its limits and nobody else holds it (A32).
 pub(crate) fn hold_moved(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Result<(), StoreError> {
+    if turn.is_stream_quarantined(number) {
+        return Ok(());
+    }
     let stream = load(turn, number)?;
     let limits = Limits::find(turn, number, &stream)?;
     if limits.oldest_run(&stream).is_none() {
@@ -83,6 +86,11 @@ pub(super) fn sweep(
     number: StreamNumber,
     stream: &mut StreamRecord,
 ) -> Result<(), StoreError> {
+    // What failed for a stream that was set aside is not tried again on behalf of others: of a trigger
+    // that reads it, or a group whose dead letters it keeps (design rule 10).
+    if turn.is_stream_quarantined(number) {
+        return Ok(());
+    }
     let mut room = Room {
         rows: SWEEP_ROWS_MAX,
         bytes: SWEEP_BYTES_MAX,
