@@ -118,7 +118,8 @@ async fn delete(
         if !has_more {
             return Ok(v1::DeleteNamespaceResponse { deleted });
         }
-        // What this piece took is gone, so each has an id of its own.
-        request_id = RequestId(rand::random());
+        // Each piece has an id of its own, and the same one when the caller sends all of it again: so
+        // nothing is deleted but what was there the first time.
+        request_id = RequestId(request_id.0.wrapping_add(1));
     }
 }
