@@ -96,6 +96,8 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_the_others_go_on() {
         .await
         .unwrap()
         .unwrap();
+    // Whoever has yet to apply it would remember it.
+    cluster.agreed().await;
     let broken = cluster.follower().await;
     cluster.stop(broken).await;
     let hooks = Hooks {
