@@ -1,5 +1,5 @@
 //! Faults on demand, for the chaos tests (`jepsen/README.md`): clocks that are wrong, a disk that is
-//! slow, bugs. A build with debug assertions obeys its environment; any other build has none of this.
+//! slow, bugs. A build with debug assertions obeys its environment; any other build does none of this.
 
 mod clock;
 mod disk;
@@ -27,10 +27,13 @@ pub(crate) fn machine() -> Machine {
     let real = Hooks::default();
     let folder = env::var_os(VARIABLE).filter(|_| cfg!(debug_assertions));
     match folder.map(PathBuf::from) {
-        Some(folder) => Machine {
-            clock: Arc::new(WrongClock::new(folder.join("clock"))),
-            storage: Arc::new(SlowStorage::new(RocksStorage, folder.join("fsync"))),
-        },
+        Some(folder) => {
+            tracing::warn!(folder = %folder.display(), "clock and disk are as wrong as this folder says");
+            Machine {
+                clock: Arc::new(WrongClock::new(folder.join("clock"))),
+                storage: Arc::new(SlowStorage::new(RocksStorage, folder.join("fsync"))),
+            }
+        }
         None => Machine {
             clock: real.clock,
             storage: real.storage,
