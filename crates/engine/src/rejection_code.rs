@@ -156,7 +156,7 @@ codes! {
         => "give the outcome another name";
     WorkerNotFound "worker_not_found" NotFound
         "The worker is not registered: it never was, or it was silent for too long."
-        => "register the worker again";
+        => "`flo worker list` shows those that are; a worker that is told this registers again";
     WorkerReplaced "worker_replaced" Conflict
         "A newer process has registered under the worker's id."
         => "two processes use one id: give each its own --worker-id";

@@ -117,15 +117,15 @@ pub struct CacheView {
     pub bytes: u64,
 }
 
-/// The plan called `plan` of the latest revision of `workflow`; `None` when there is none.
+/// The plan of the latest revision of a workflow, as an execution at `now_ms` would find it; `None` when
+/// there is none. No earlier than the log's clock, which stands still while nothing happens.
 ///
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn plan(
     reader: &dyn Reader,
-    namespace: &Namespace,
-    workflow: &WorkflowName,
-    plan: &PlanName,
+    (namespace, workflow, plan): (&Namespace, &WorkflowName, &PlanName),
+    now_ms: u64,
 ) -> Result<Option<PlanView>, StoreError> {
     let Some(record) = read::<Workflows>(reader, &(namespace.clone(), workflow.clone()))? else {
         return Ok(None);
@@ -138,10 +138,11 @@ pub fn plan(
     else {
         return Ok(None);
     };
-    let state = State::read(
+    let mut state = State::read(
         reader,
         (namespace.clone(), workflow.clone(), plan.name.clone()),
     )?;
+    state.now_ms = state.now_ms.max(now_ms);
     let mut executors = Vec::new();
     for executor in &plan.executors {
         executors.push(state.executor(reader, plan, executor)?);

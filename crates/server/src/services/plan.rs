@@ -55,8 +55,9 @@ async fn get(
     let namespace = request::namespace(&asked.namespace)?;
     let workflow = request::name(WorkflowName::new(asked.workflow))?;
     let plan = request::name(PlanName::new(asked.plan))?;
+    let now_ms = context.gateway.replica().now_ms();
     let look_up = |reader: &dyn Reader| {
-        let found = view::plan(reader, &namespace, &workflow, &plan)?;
+        let found = view::plan(reader, (&namespace, &workflow, &plan), now_ms)?;
         Sought::new(found, reader, (&namespace, &workflow))
     };
     match context

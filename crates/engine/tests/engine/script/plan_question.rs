@@ -12,7 +12,7 @@ pub(super) fn show(world: &World, line: &mut Line) -> String {
     let workflow = WorkflowName::new(line.word()).expect("a workflow name");
     let plan = PlanName::new(line.word()).expect("a plan name");
     let namespace = Namespace::default_namespace();
-    let view = view::plan(&world.store, &namespace, &workflow, &plan);
+    let view = view::plan(&world.store, (&namespace, &workflow, &plan), world.now_ms());
     let Some(view) = view.expect("memory does not fail") else {
         return "none\n".to_owned();
     };
