@@ -1,5 +1,6 @@
 //! Consumer groups: where they stand and what is in flight (A31).
 
+use super::is_quarantined;
 use super::page::{Page, Scope, page, prefix};
 use super::stream::{RecordView, find_stream};
 use crate::group::{GroupRef, TakeId, TakeRecords, waiting_orders, waiting_range};
@@ -8,9 +9,8 @@ use crate::limits::{CONSUMERS_MAX, PENDING_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
-    ConsumerRecord, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Key, Quarantine,
-    QuarantinedKind, Records, Redeliveries, StreamRecord, Table, WorkerActivities, encode_prefix,
-    read, visit,
+    ConsumerRecord, Consumers, Deliveries, GroupNames, GroupRecord, Groups, Key, QuarantinedKind,
+    Records, Redeliveries, StreamRecord, Table, WorkerActivities, encode_prefix, read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -225,7 +225,7 @@ pub fn has_records(
     let Some((number, group, stream)) = find(reader, namespace, &asked.group)? else {
         return Ok(true);
     };
-    if is_quarantined(reader, number)? {
+    if is_quarantined(reader, (QuarantinedKind::Group, number.0))? {
         return Ok(true);
     }
     let Some(joined) = joined(reader, number, asked)? else {
@@ -309,13 +309,8 @@ fn view(
         lag: record.lag(stream),
         pending_count: record.pending_count(),
         record,
-        is_quarantined: is_quarantined(reader, number)?,
+        is_quarantined: is_quarantined(reader, (QuarantinedKind::Group, number.0))?,
     })
-}
-
-fn is_quarantined(reader: &dyn Reader, number: GroupNumber) -> Result<bool, StoreError> {
-    let found = read::<Quarantine>(reader, &(QuarantinedKind::Group, number.0))?;
-    Ok(found.is_some())
 }
 
 type Row<T> = (<T as Table>::Key, <T as Table>::Record);

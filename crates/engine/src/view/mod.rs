@@ -59,7 +59,7 @@ pub use workflow::{WorkflowView, resolve_definition, workflow, workflows};
 
 use crate::json::Json;
 use crate::store::{Reader, StoreError};
-use crate::tables::{Cluster, ClusterRecord, PayloadRef, Payloads, read};
+use crate::tables::{Cluster, ClusterRecord, PayloadRef, Payloads, Quarantine, Quarantined, read};
 
 /// The cluster's record: its time, its sequences, its grace.
 ///
@@ -75,4 +75,9 @@ pub fn cluster(reader: &dyn Reader) -> Result<ClusterRecord, StoreError> {
 /// [`StoreError`] when the store fails.
 pub fn payload(reader: &dyn Reader, reference: PayloadRef) -> Result<Json, StoreError> {
     Ok(read::<Payloads>(reader, &reference)?.unwrap_or_else(Json::null))
+}
+
+/// Whether something was set aside after a bug (design rule 10).
+fn is_quarantined(reader: &dyn Reader, subject: Quarantined) -> Result<bool, StoreError> {
+    Ok(read::<Quarantine>(reader, &subject)?.is_some())
 }

@@ -1,12 +1,13 @@
 //! Schedules, as callers see them and as the leader's driver finds them (W40).
 
 use super::due::DueCursor;
+use super::is_quarantined;
 use crate::definition::Schedule;
 use crate::ids::{Namespace, RunId, WorkflowName, WorkflowVersion};
 use crate::store::{Reader, StoreError};
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, Definitions, FiringRecord, LiveSchedule, NextFiring,
-    Quarantine, QuarantinedKind, ScheduleRecord, Schedules, SchedulesDue, Workflows, read,
+    QuarantinedKind, ScheduleRecord, Schedules, SchedulesDue, Workflows, read,
 };
 
 /// A workflow's schedule as `flo workflow schedule` shows it.
@@ -80,7 +81,7 @@ pub fn schedule(
     };
     let is_enabled = read::<Workflows>(reader, &key)?.is_some_and(|workflow| workflow.is_enabled);
     let quarantined = (QuarantinedKind::Schedule, live.definition.0);
-    let state = if read::<Quarantine>(reader, &quarantined)?.is_some() {
+    let state = if is_quarantined(reader, quarantined)? {
         ScheduleState::Quarantined
     } else if !is_enabled {
         ScheduleState::Disabled

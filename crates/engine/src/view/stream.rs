@@ -1,13 +1,14 @@
 //! Streams and their records (A30).
 
+use super::is_quarantined;
 use super::page::{Page, Scope, page, prefix};
 use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::{RecordId, StreamPosition};
 use crate::tables::{
-    Quarantine, QuarantinedKind, RecordContent, Records, StreamNames, StreamRecord, Streams,
-    decode_key, encode_key, range_from, read, visit,
+    QuarantinedKind, RecordContent, Records, StreamNames, StreamRecord, Streams, decode_key,
+    encode_key, range_from, read, visit,
 };
 use std::ops::ControlFlow;
 
@@ -157,12 +158,12 @@ fn view(
 ) -> Result<StreamView, StoreError> {
     let fronts = record.partitions.iter().filter_map(|one| one.front);
     let first_id = fronts.min();
-    let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Stream, number.0))?;
+    let is_quarantined = is_quarantined(reader, (QuarantinedKind::Stream, number.0))?;
     Ok(StreamView {
         name,
         record,
         first_id,
-        is_quarantined: quarantined.is_some(),
+        is_quarantined,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Triggers, as callers see them and as the leader's driver finds them (W41).
 
 use super::due::DueCursor;
+use super::is_quarantined;
 use super::trigger_firing::TriggerFiring;
 use crate::bytes::Bytes;
 use crate::definition::Trigger;
@@ -9,9 +10,9 @@ use crate::limits::{READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::stream::RecordId;
 use crate::tables::{
-    DefinitionRecord, Definitions, GroupRecord, Groups, LiveTrigger, Quarantine, QuarantinedKind,
-    Records, StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key,
-    range_from, read, visit,
+    DefinitionRecord, Definitions, GroupRecord, Groups, LiveTrigger, QuarantinedKind, Records,
+    StreamRecord, Streams, TriggerRecord, Triggers, TriggersDue, Workflows, decode_key, range_from,
+    read, visit,
 };
 use crate::trigger::Unread;
 use std::ops::ControlFlow;
@@ -83,7 +84,7 @@ pub fn trigger(
     let source = found.source(reader)?;
     let is_enabled = read::<Workflows>(reader, &key)?.is_some_and(|workflow| workflow.is_enabled);
     let quarantined = (QuarantinedKind::Trigger, found.live.definition.0);
-    let state = if read::<Quarantine>(reader, &quarantined)?.is_some() {
+    let state = if is_quarantined(reader, quarantined)? {
         TriggerState::Quarantined
     } else if !is_enabled {
         TriggerState::Disabled
