@@ -93,8 +93,18 @@ pub(super) async fn events(client: &Client, run_id: &str) -> Result<Vec<v1::Even
     Ok(client.get_history(request).await?.events)
 }
 
+/// The runs of a workflow, each with the key in its input, as [`pairs`] reads them.
+pub(super) async fn runs_by_key(client: &Client, workflow: &str) -> Result<Value, ClientError> {
+    let mut found = Vec::new();
+    for row in runs(client, workflow).await? {
+        let input = input(client, &row.run_id).await?;
+        found.push((input["key"].clone(), row.run_id));
+    }
+    Ok(json!(found))
+}
+
 /// The input of a run.
-pub(super) async fn input(client: &Client, run_id: &str) -> Result<Value, ClientError> {
+async fn input(client: &Client, run_id: &str) -> Result<Value, ClientError> {
     let run = run(client, run_id).await?;
     Ok(serde_json::from_slice(&run.input).unwrap_or_default())
 }

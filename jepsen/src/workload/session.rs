@@ -69,6 +69,21 @@ impl Session {
             Ok(answer) => (Outcome::Ok, show(answer)),
             Err(error) => (outcome_of(error), told(error)),
         };
+        self.record((name, input), invoked_us, (outcome, output));
+        answer
+    }
+
+    /// Writes down something that took from `invoked_us` until now and succeeded.
+    pub fn note(&self, operation: (&str, Value), invoked_us: u64, output: Value) {
+        self.record(operation, invoked_us, (Outcome::Ok, output));
+    }
+
+    fn record(
+        &self,
+        (name, input): (&str, Value),
+        invoked_us: u64,
+        (outcome, output): (Outcome, Value),
+    ) {
         self.recorder.record(Operation {
             workload: self.workload.to_owned(),
             process: self.process,
@@ -77,21 +92,6 @@ impl Session {
             invoked_us,
             returned_us: self.recorder.now(),
             outcome,
-            output,
-        });
-        answer
-    }
-
-    /// Writes down something that took from `invoked_us` until now and succeeded.
-    pub fn note(&self, (name, input): (&str, Value), invoked_us: u64, output: Value) {
-        self.recorder.record(Operation {
-            workload: self.workload.to_owned(),
-            process: self.process,
-            name: name.to_owned(),
-            input,
-            invoked_us,
-            returned_us: self.recorder.now(),
-            outcome: Outcome::Ok,
             output,
         });
     }

@@ -1,6 +1,6 @@
 //! Starts with idempotency keys: each acknowledged key is one run, and no key is two.
 
-use super::calls::{attempt, define, input, pairs, runs, start};
+use super::calls::{attempt, define, pairs, runs_by_key, start};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once};
 use crate::history::History;
@@ -9,7 +9,7 @@ use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
 use rand::RngExt;
 use rand::rngs::StdRng;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -56,15 +56,7 @@ impl Workload for Starts {
     }
 
     fn final_read<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Value, ClientError>> {
-        async move {
-            let mut found = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
-                let input = input(&session.client, &row.run_id).await?;
-                found.push((input["key"].clone(), row.run_id));
-            }
-            Ok(json!(found))
-        }
-        .boxed()
+        runs_by_key(&session.client, WORKFLOW).boxed()
     }
 
     fn check(&self, history: &History) -> Vec<Violation> {
@@ -77,6 +69,7 @@ impl Workload for Starts {
 mod tests {
     use super::*;
     use crate::history::{Operation, Outcome};
+    use serde_json::json;
     use std::collections::BTreeMap;
 
     fn history(outcome: Outcome, output: Value, found: Value) -> History {

@@ -1,6 +1,6 @@
 //! A trigger starts one run for each record of its stream.
 
-use super::calls::{LOOK_PAUSE, attempt, define, input, pairs, runs};
+use super::calls::{LOOK_PAUSE, attempt, define, pairs, runs_by_key};
 use super::{Session, Workload};
 use crate::checker::{Attempt, Violation, exactly_once};
 use crate::history::History;
@@ -79,12 +79,7 @@ impl Workload for Triggers {
                 }
                 tokio::time::sleep(LOOK_PAUSE).await;
             }
-            let mut found = Vec::new();
-            for row in runs(&session.client, WORKFLOW).await? {
-                let input = input(&session.client, &row.run_id).await?;
-                found.push((input["key"].clone(), row.run_id));
-            }
-            Ok(json!(found))
+            runs_by_key(&session.client, WORKFLOW).await
         }
         .boxed()
     }
