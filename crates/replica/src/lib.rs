@@ -41,6 +41,7 @@ pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
 pub use execution::{Execution, Pace, Work};
 pub use fatal::FatalError;
 pub use hooks::{Hooks, NoOffers, OfferSource};
+pub use log::contents::LogContents;
 pub use log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
 pub use log::record::RecordError;
 pub use log::store::LogOpenError;

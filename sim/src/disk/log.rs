@@ -2,8 +2,9 @@
 
 use super::volatile::{Contents, Volatile};
 use crate::random::Random;
-use bytes::Bytes;
-use flotilla_replica::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
+use flotilla_replica::{
+    DeviceError, Durability, Fact, LogContents, LogDevice, Operation, RecordVisitor,
+};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ pub(crate) struct SimulatedLog {
 
 #[derive(Default)]
 struct State {
-    contents: Volatile<Records>,
+    contents: Volatile<LogContents>,
     /// Whether a sync only claims to be one: a planted bug.
     is_lying: bool,
     /// The power fails during the write after so many; whether that write survives.
@@ -23,28 +24,11 @@ struct State {
     has_failed: bool,
 }
 
-#[derive(Clone, Default)]
-struct Records {
-    records: BTreeMap<u64, Bytes>,
-    facts: BTreeMap<Fact, Vec<u8>>,
-}
-
-impl Contents for Records {
+impl Contents for LogContents {
     type Write = Vec<Operation>;
 
     fn carry_out(&mut self, write: &Vec<Operation>) {
-        for operation in write {
-            match operation {
-                Operation::Put { index, record } => {
-                    self.records.insert(*index, record.clone());
-                }
-                Operation::Truncate { from } => drop(self.records.split_off(from)),
-                Operation::Purge { to } => self.records = self.records.split_off(&(to + 1)),
-                Operation::Set { fact, bytes } => {
-                    self.facts.insert(*fact, bytes.clone());
-                }
-            }
-        }
+        Self::carry_out(self, write);
     }
 }
 
@@ -88,12 +72,7 @@ impl LogDevice for SimulatedLog {
 
     fn read(&self, from: u64, to: u64, visitor: RecordVisitor<'_>) -> Result<(), DeviceError> {
         let state = self.state();
-        let records = &state.contents.current().records;
-        for (index, record) in records.range(from..to.max(from)) {
-            if !visitor(*index, record.clone()) {
-                break;
-            }
-        }
+        state.contents.current().read(from, to, visitor);
         Ok(())
     }
 

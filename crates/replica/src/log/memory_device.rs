@@ -1,7 +1,7 @@
 //! A log device for tests: in memory, with power cuts and failures on request.
 
+use crate::log::contents::LogContents;
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,18 +13,12 @@ pub(crate) struct MemoryDevice {
 
 #[derive(Default)]
 struct State {
-    current: Contents,
+    current: LogContents,
     /// Writes since the last sync, oldest first.
     unsynced: Vec<Vec<Operation>>,
-    durable: Contents,
+    durable: LogContents,
     is_failing: bool,
     syncs: usize,
-}
-
-#[derive(Clone, Default)]
-struct Contents {
-    records: BTreeMap<u64, Bytes>,
-    facts: BTreeMap<Fact, Vec<u8>>,
 }
 
 impl MemoryDevice {
@@ -84,12 +78,8 @@ impl LogDevice for MemoryDevice {
     }
 
     fn read(&self, from: u64, to: u64, visitor: RecordVisitor<'_>) -> Result<(), DeviceError> {
-        let records = self.state().current.records.clone();
-        for (index, record) in records.range(from..to.max(from)) {
-            if !visitor(*index, record.clone()) {
-                break;
-            }
-        }
+        let contents = self.state().current.clone();
+        contents.read(from, to, visitor);
         Ok(())
     }
 
@@ -106,22 +96,5 @@ impl LogDevice for MemoryDevice {
             state.unsynced.clear();
         }
         Ok(())
-    }
-}
-
-impl Contents {
-    fn carry_out(&mut self, operations: &[Operation]) {
-        for operation in operations {
-            match operation {
-                Operation::Put { index, record } => {
-                    self.records.insert(*index, record.clone());
-                }
-                Operation::Truncate { from } => drop(self.records.split_off(from)),
-                Operation::Purge { to } => self.records = self.records.split_off(&(to + 1)),
-                Operation::Set { fact, bytes } => {
-                    self.facts.insert(*fact, bytes.clone());
-                }
-            }
-        }
     }
 }

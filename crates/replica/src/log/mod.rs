@@ -4,6 +4,7 @@
 //! every write in order to one [`writer`] thread, which makes many of them durable with one sync,
 //! and reads what has left the window from the [`device`]. [`rocks`] is the device of a real node.
 
+pub(crate) mod contents;
 pub(crate) mod device;
 pub(crate) mod meter;
 pub(crate) mod record;
