@@ -13,6 +13,7 @@ mod cluster;
 mod core;
 mod execution;
 mod fatal;
+mod framing;
 mod hooks;
 mod identity;
 mod log;

@@ -1,5 +1,6 @@
 //! Where log and state are kept, and who may open them.
 
+use crate::framing;
 use crate::log::device::LogDevice;
 use crate::log::rocks::RocksLog;
 use crate::state::rocks::RocksState;
@@ -65,10 +66,14 @@ impl Storage for RocksStorage {
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
         let directory = data_directory.join("log");
         std::fs::create_dir_all(&directory).map_err(failed)?;
+        check_framing(&directory)?;
         Ok(Arc::new(RocksLog::open(&directory).map_err(rocks_error)?))
     }
 
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
+        for part in RocksState::PARTS {
+            check_framing(&data_directory.join(part))?;
+        }
         match RocksState::open(data_directory) {
             Ok(state) => Ok(Arc::new(state)),
             Err(error) => Err(match error.0.downcast::<rocksdb::Error>() {
@@ -76,6 +81,14 @@ impl Storage for RocksStorage {
                 Err(error) => StorageError::Failed(error),
             }),
         }
+    }
+}
+
+/// Refuses what RocksDB would not come to an end with.
+fn check_framing(folder: &Path) -> Result<(), StorageError> {
+    match framing::find_damage(folder).map_err(failed)? {
+        None => Ok(()),
+        Some(damage) => Err(StorageError::Corrupt(damage.to_string())),
     }
 }
 

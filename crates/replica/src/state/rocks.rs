@@ -33,13 +33,15 @@ struct Inner {
 }
 
 impl RocksState {
+    /// The folders below the data directory: where the state is, and where its snapshots are.
+    pub(crate) const PARTS: [&str; 2] = ["state", "snapshots"];
+
     /// Opens or creates the state below `data_directory` and removes what a crash left half-made.
     ///
     /// # Errors
     /// [`StoreError`] when a directory cannot be read or written.
     pub(crate) fn open(data_directory: &Path) -> Result<Self, StoreError> {
-        let generations = data_directory.join("state");
-        let snapshots = data_directory.join("snapshots");
+        let [generations, snapshots] = Self::PARTS.map(|part| data_directory.join(part));
         fs::create_dir_all(&generations).map_err(failed)?;
         fs::create_dir_all(&snapshots).map_err(failed)?;
         let name = current_name(&generations)?;
