@@ -1,13 +1,13 @@
 //! How long nothing was done.
 
-use crate::history::{Operation, Outcome};
+use crate::history::{History, Outcome};
 
-/// The longest time between two operations that succeeded, in microseconds.
+/// The longest time between two operations that succeeded while clients worked, in microseconds.
 #[must_use]
-pub fn longest_silence_us(operations: &[Operation]) -> u64 {
-    let done = operations
-        .iter()
-        .filter(|operation| operation.outcome == Outcome::Ok);
+pub fn longest_silence_us(history: &History) -> u64 {
+    let done = history.operations.iter().filter(|operation| {
+        operation.outcome == Outcome::Ok && operation.returned_us <= history.work_until_us
+    });
     let mut returned: Vec<u64> = done.map(|operation| operation.returned_us).collect();
     returned.sort_unstable();
     let gaps = returned.windows(2).map(|pair| pair[1] - pair[0]);
@@ -17,6 +17,7 @@ pub fn longest_silence_us(operations: &[Operation]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Operation;
 
     #[test]
     fn only_success_ends_a_silence() {
@@ -30,8 +31,14 @@ mod tests {
             at(30, Outcome::Unknown),
             at(45, Outcome::Ok),
             at(50, Outcome::Ok),
+            at(500, Outcome::Ok),
         ];
-        assert_eq!(longest_silence_us(&operations), 35);
-        assert_eq!(longest_silence_us(&[]), 0);
+        let history = History {
+            operations: operations.to_vec(),
+            work_until_us: 50,
+            ..History::default()
+        };
+        assert_eq!(longest_silence_us(&history), 35);
+        assert_eq!(longest_silence_us(&History::default()), 0);
     }
 }

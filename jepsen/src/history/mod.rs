@@ -25,6 +25,8 @@ pub struct History {
     pub faults: Vec<Fault>,
     /// What each workload read in the end, by its name.
     pub final_reads: BTreeMap<String, Value>,
+    /// When the last client ended its work; what came later only looked at the result.
+    pub work_until_us: Moment,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -33,6 +35,7 @@ enum Line {
     Operation(Operation),
     Fault(Fault),
     FinalRead { workload: String, value: Value },
+    Work { until_us: Moment },
 }
 
 impl History {
@@ -61,7 +64,10 @@ impl History {
             let value = value.clone();
             Line::FinalRead { workload, value }
         });
-        for line in operations.chain(faults).chain(reads) {
+        let work = Line::Work {
+            until_us: self.work_until_us,
+        };
+        for line in operations.chain(faults).chain(reads).chain([work]) {
             serde_json::to_writer(&mut out, &line)?;
             out.write_all(b"\n")?;
         }
@@ -81,6 +87,7 @@ impl History {
                 Line::FinalRead { workload, value } => {
                     history.final_reads.insert(workload, value);
                 }
+                Line::Work { until_us } => history.work_until_us = until_us,
             }
         }
         Ok(history)
@@ -105,6 +112,7 @@ mod tests {
             operations: vec![operation],
             faults: vec![fault],
             final_reads: BTreeMap::from([("starts".to_owned(), json!([1]))]),
+            work_until_us: 8,
         };
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.jsonl");
@@ -113,5 +121,6 @@ mod tests {
         assert_eq!(again.operations, history.operations);
         assert_eq!(again.faults, history.faults);
         assert_eq!(again.final_reads, history.final_reads);
+        assert_eq!(again.work_until_us, history.work_until_us);
     }
 }

@@ -62,7 +62,7 @@ impl Report {
             operations,
             faults: history.faults.len(),
             recoveries_ms,
-            silence_ms_max: longest_silence_us(&history.operations) / 1_000,
+            silence_ms_max: longest_silence_us(history) / 1_000,
             violations,
             remarks: Vec::new(),
             kept: None,

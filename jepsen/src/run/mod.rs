@@ -34,6 +34,7 @@ pub fn run(mut plan: Plan) -> Report {
     let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut struck, &mut history));
     if played.is_err() {
         stage.describe_threads();
+        history.work_until_us = recorder.now();
     }
     history.operations = recorder.operations();
     history.faults = std::mem::take(&mut struck.faults);
@@ -71,6 +72,7 @@ fn play(
     let crew = Crew::begin(plan, stage.cluster.endpoints(), recorder);
     faults::storm(plan, stage, (recorder, &crew), struck);
     crew.stop_clients();
+    history.work_until_us = recorder.now();
     stage.cluster.await_health();
     history.final_reads = crew.final_reads(plan, &mut struck.violations);
     crew.stop_workers();

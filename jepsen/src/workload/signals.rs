@@ -118,8 +118,8 @@ mod tests {
         };
         let history = |found: Value| History {
             operations: vec![operation.clone()],
-            faults: Vec::new(),
             final_reads: BTreeMap::from([("signals".to_owned(), found)]),
+            ..History::default()
         };
         let once = history(json!([["signal-1", "r1"]]));
         assert_eq!(Signals::default().check(&once), []);

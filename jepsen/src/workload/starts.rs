@@ -80,8 +80,8 @@ mod tests {
         };
         History {
             operations: vec![operation],
-            faults: Vec::new(),
             final_reads: BTreeMap::from([("starts".to_owned(), found)]),
+            ..History::default()
         }
     }
 

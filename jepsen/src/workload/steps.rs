@@ -227,8 +227,8 @@ mod tests {
         operations.extend(executed);
         History {
             operations,
-            faults: Vec::new(),
             final_reads: BTreeMap::from([("steps".to_owned(), ended)]),
+            ..History::default()
         }
     }
 

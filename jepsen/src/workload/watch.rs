@@ -138,8 +138,8 @@ mod tests {
                 output: json!({"seqs": seqs, "ended": true}),
                 ..Operation::sample("watch", Outcome::Ok)
             }],
-            faults: Vec::new(),
             final_reads: BTreeMap::from([("watch".to_owned(), json!({"r": [3, status]}))]),
+            ..History::default()
         };
         assert_eq!(
             Watch::default().check(&history(&[1, 2, 3], "RUN_STATUS_COMPLETED")),
