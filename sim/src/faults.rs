@@ -6,12 +6,17 @@ use crate::random::Random;
 use crate::record::Record;
 use crate::scenario::{Fault, Scenario};
 use flotilla_engine::NodeId;
+use flotilla_replica::ClusterChange;
 use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a fault lasts, in milliseconds: from the heartbeat's scale to well past an election.
 const DURATION_MS: std::ops::Range<u64> = 30..4_000;
 /// How long it is quiet between two faults at most, in milliseconds: some seeds are calm, others are not.
 const QUIET_MS_MAX: [u64; 4] = [1_500, 3_000, 5_000, 10_000];
+/// A voter that does not lead by then will not.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Injects faults, one or two at a time.
 pub(crate) struct Faults {
@@ -210,16 +215,22 @@ impl Faults {
     }
 }
 
-/// Has whoever leads hand over.
+/// Asks a node that runs to have another one lead.
 fn transfer(machines: &[Machine], to: &Host) {
-    let to = NodeId(*to);
-    for machine in machines {
-        if let Some(replica) = machine.replica().cloned() {
-            machine.spawn(async move {
-                // Who does not lead refuses.
-                let _ = replica.transfer_leader(to).await;
-            });
-        }
+    let running = |machine: &&Machine| machine.replica().is_some();
+    let Some(machine) = machines.iter().find(running) else {
+        return;
+    };
+    let change = ClusterChange::TransferLeader {
+        to: Some(NodeId(*to)),
+    };
+    if let Some(replica) = machine.replica().cloned() {
+        machine.spawn(async move {
+            // A fault may well come between.
+            let _ = replica
+                .change(change, Instant::now() + TRANSFER_TIMEOUT)
+                .await;
+        });
     }
 }
 

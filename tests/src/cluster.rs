@@ -7,6 +7,7 @@ use crate::patience::{PATIENCE, wait_until};
 use crate::room::Room;
 use crate::scratch::Scratch;
 use crate::status::{ClusterStatus, Digest};
+use std::process::ExitStatus;
 
 /// A cluster whose nodes are processes of their own on this machine.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub struct Cluster {
     // Dropped in this order: the processes before their folder, the room last.
     nodes: Vec<Node>,
     scratch: Scratch,
+    flags: Vec<String>,
     _room: Room,
 }
 
@@ -45,9 +47,10 @@ impl Cluster {
             .iter()
             .map(|host| (host.node_id, host.peer_address))
             .collect();
+        let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let settings = |host| Settings {
-            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
-            ..Settings::new(&scratch, host, &peers)
+            flags: flags.clone(),
+            ..Settings::first(&scratch, host, &peers)
         };
         Self {
             nodes: hosts
@@ -55,8 +58,49 @@ impl Cluster {
                 .map(|host| Node::start(settings(host)))
                 .collect(),
             scratch,
+            flags,
             _room: room,
         }
+    }
+
+    /// Starts a node that joins, and returns once it has a vote and all members are healthy.
+    ///
+    /// # Panics
+    /// When the cluster does not take it in.
+    pub fn grow(&mut self, host: &Host) {
+        let member = self.node(self.leader()).host().peer_address;
+        let settings = Settings {
+            flags: self.flags.clone(),
+            ..Settings::later(&self.scratch, host, member)
+        };
+        let id = host.node_id.to_string();
+        let flo = self.flo();
+        self.nodes.push(Node::start(settings));
+        let address = host.peer_address.to_string();
+        let add = ["--timeout", "30s", "cluster", "add-learner", &id, &address];
+        wait_until("the new node to be taken in", PATIENCE, || {
+            // Until it listens, nobody answers there.
+            let answer = flo.run(&add);
+            if answer.code == 0 {
+                return Ok(());
+            }
+            Err(answer.show())
+        });
+        drop(flo.text(&["--timeout", "30s", "cluster", "promote", &id]));
+        self.await_health();
+    }
+
+    /// Removes a member, and returns its host and how its process ended.
+    ///
+    /// # Panics
+    /// When the cluster does not let it go, or it does not end.
+    pub fn shrink(&mut self, id: u64) -> (Host, ExitStatus) {
+        let place = self.nodes.iter().position(|node| node.id() == id);
+        let mut gone = self.nodes.remove(place.expect("the test knows the nodes"));
+        let remove = ["--timeout", "30s", "cluster", "remove", &id.to_string()];
+        drop(self.flo().text(&remove));
+        let (status, _) = gone.end();
+        (gone.host().clone(), status)
     }
 
     /// The nodes, in the order of their ids.

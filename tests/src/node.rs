@@ -27,22 +27,35 @@ pub struct Node {
 pub(crate) struct Settings {
     pub(crate) host: Host,
     pub(crate) data_dir: PathBuf,
-    /// The ids of all members, and where they find each other.
-    pub(crate) peers: Vec<(u64, SocketAddrV4)>,
+    /// How it comes to its cluster, as flags.
+    pub(crate) origin: [String; 2],
     pub(crate) log: PathBuf,
     /// Further flags.
     pub(crate) flags: Vec<String>,
 }
 
 impl Settings {
-    /// A node with data and log in the folder.
-    pub(crate) fn new(scratch: &Scratch, host: &Host, peers: &[(u64, SocketAddrV4)]) -> Self {
+    /// One of the first members, with data and log in the folder.
+    pub(crate) fn first(scratch: &Scratch, host: &Host, peers: &[(u64, SocketAddrV4)]) -> Self {
+        let peers: Vec<String> = peers
+            .iter()
+            .map(|(member, address)| format!("{member}={address}"))
+            .collect();
+        Self::new(scratch, host, ["--peers".to_owned(), peers.join(",")])
+    }
+
+    /// A node that joins by this member, with data and log in the folder.
+    pub(crate) fn later(scratch: &Scratch, host: &Host, member: SocketAddrV4) -> Self {
+        Self::new(scratch, host, ["--join".to_owned(), member.to_string()])
+    }
+
+    fn new(scratch: &Scratch, host: &Host, origin: [String; 2]) -> Self {
         let node_id = host.node_id;
         let folder = scratch.path(&format!("node-{node_id}"));
         Self {
             host: host.clone(),
             data_dir: host.data_dir.clone().unwrap_or(folder),
-            peers: peers.to_vec(),
+            origin,
             flags: Vec::new(),
             log: scratch.log(&format!("node-{node_id}.log")),
         }
@@ -50,18 +63,13 @@ impl Settings {
 
     fn spawn(&self) -> Process {
         let host = &self.host;
-        let peers: Vec<String> = self
-            .peers
-            .iter()
-            .map(|(member, address)| format!("{member}={address}"))
-            .collect();
         let mut command = binary::flo_within(&host.launcher);
         command
             .args(["server", "--node-id", &host.node_id.to_string()])
             .args(["--listen", &host.address(0).to_string()])
             .args(["--peer-listen", &host.address(1).to_string()])
             .args(["--http-listen", &host.address(2).to_string()])
-            .args(["--peers", &peers.join(",")])
+            .args(&self.origin)
             .arg("--data-dir")
             .arg(&self.data_dir)
             .args(&self.flags)
@@ -85,6 +93,12 @@ impl Node {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.settings.host.node_id
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.settings.host
     }
 
     /// Its data.

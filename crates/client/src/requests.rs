@@ -129,12 +129,22 @@ prepare_id! {
     DeleteNamespaceRequest
 }
 
-impl Prepare for v1::ListNamespacesRequest {
-    fn prepare(&mut self, _namespace: &str) {}
+/// Requests that say everything themselves: those that change members name the member.
+macro_rules! prepare_nothing {
+    ($($request:ident)*) => {$(
+        impl Prepare for v1::$request {
+            fn prepare(&mut self, _namespace: &str) {}
+        }
+    )*};
 }
 
-impl Prepare for v1::GetStatusRequest {
-    fn prepare(&mut self, _namespace: &str) {}
+prepare_nothing! {
+    ListNamespacesRequest
+    GetStatusRequest
+    AddLearnerRequest
+    PromoteLearnerRequest
+    RemoveNodeRequest
+    TransferLeaderRequest
 }
 
 impl Prepare for v1::ReportTaskRequest {

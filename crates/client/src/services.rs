@@ -139,6 +139,14 @@ calls! { WorkerServiceClient:
 calls! { ClusterServiceClient:
     /// Reads the cluster's status as the node that answers sees it.
     Read get_status(GetStatusRequest) -> ClusterStatus = get_status;
+    /// Takes in a node without a vote.
+    Write add_learner(AddLearnerRequest) -> AddLearnerResponse = add_learner;
+    /// Gives a learner a vote, once it has caught up.
+    Write promote_learner(PromoteLearnerRequest) -> PromoteLearnerResponse = promote_learner;
+    /// Takes a member out for good.
+    Write remove_node(RemoveNodeRequest) -> RemoveNodeResponse = remove_node;
+    /// Has another voter lead.
+    Write transfer_leader(TransferLeaderRequest) -> TransferLeaderResponse = transfer_leader;
 }
 
 calls! { KvServiceClient:

@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) is_admitted: AtomicBool,
     /// Held while a snapshot is received: one at a time.
     pub(crate) installing: Mutex<()>,
+    /// Held while members change: one change at a time.
+    pub(crate) changing: Mutex<()>,
     pub(crate) shutdown: CancellationToken,
     /// Keeps others out of the data directory.
     pub(crate) _lock: DirectoryLock,

@@ -36,6 +36,7 @@ mod view;
 
 pub use batch::OFFERS_BYTES_MAX;
 pub use clock::{Clock, SystemClock};
+pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};

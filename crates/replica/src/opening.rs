@@ -5,7 +5,7 @@ use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
 use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
-use crate::cluster::{divergence, outage, recovery, upkeep};
+use crate::cluster::{divergence, outage, recovery, retirement, upkeep};
 use crate::core::{Core, SubmitCounters};
 use crate::execution::{Execution, Workers};
 use crate::fatal::FatalError;
@@ -210,6 +210,7 @@ async fn assemble(
         fatal: watch::Sender::new(None),
         is_admitted: AtomicBool::new(false),
         installing: Mutex::new(()),
+        changing: Mutex::new(()),
         shutdown: CancellationToken::new(),
         _lock: opened.lock,
     };
@@ -236,6 +237,7 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
     run(core, divergence::watch_divergence(Arc::clone(core)));
     run(core, upkeep::keep_up(Arc::clone(core)));
     run(core, outage::tell_outages(Arc::clone(core)));
+    run(core, retirement::watch_removal(Arc::clone(core)));
     let progress = core.outlets.progress.subscribe();
     let leadership = core.leadership.clone();
     let local = Arc::clone(&core.local);

@@ -1,5 +1,6 @@
 //! A replica: one member's part of one cluster.
 
+use crate::cluster::change::{ChangeError, ClusterChange};
 use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
@@ -193,16 +194,18 @@ impl Replica {
         }
     }
 
-    /// Asks the leader, if this node is it, to hand over to `to`.
+    /// Changes who belongs to the cluster or who leads it, from any node. Repeating a change does no
+    /// harm: false says that nothing had to change.
     ///
     /// # Errors
-    /// [`SubmitError::NoLeader`] when this node does not lead.
-    pub async fn transfer_leader(&self, to: NodeId) -> Result<(), SubmitError> {
-        if !self.core().leadership.borrow().is_self {
-            return Err(SubmitError::NoLeader);
-        }
-        let triggered = self.core().raft.trigger().transfer_leader(to.0).await;
-        triggered.map_err(|_| SubmitError::Shutdown)
+    /// [`ChangeError`]: a refusal has changed nothing; only [`SubmitError::Unknown`] leaves open
+    /// whether the change was made.
+    pub async fn change(
+        &self,
+        change: ClusterChange,
+        deadline: Instant,
+    ) -> Result<bool, ChangeError> {
+        self.core().change(change, deadline).await
     }
 
     /// Makes a snapshot now, without waiting for it.

@@ -99,6 +99,17 @@ pub enum StartError {
         /// The cluster.
         cluster_id: String,
     },
+    /// The cluster has removed this member.
+    #[error("node {} was removed from its cluster", .0.0)]
+    Removed(NodeId),
+    /// The directory is empty, and the cluster has removed a member of this id.
+    #[error("node {} was a member of cluster {cluster_id} and was removed", node_id.0)]
+    NodeIdRetired {
+        /// This node.
+        node_id: NodeId,
+        /// The cluster.
+        cluster_id: String,
+    },
     /// This node is not in its own list of peers.
     #[error("expected node {} in the list of peers, but it is not there", .0.0)]
     NotListed(NodeId),
@@ -131,8 +142,9 @@ pub enum StartError {
 }
 
 /// How a member gets a clean start without endangering what the others hold.
-const REJOIN: &str = "keep the directory for inspection and leave this node stopped; a member is \
-    replaced with --join and a new node id once the membership commands are there";
+const REJOIN: &str = "keep the directory for inspection and leave this node stopped; replace it: start \
+    a node with --join, a new node id and an empty directory, then `flo cluster add-learner`, \
+    `promote`, and `remove` for this one";
 
 impl StartError {
     /// What to do.
@@ -163,14 +175,22 @@ impl StartError {
             }
             Self::WipedMember { .. } => {
                 "a member that lost its directory must not vote under its old id: put the directory \
-                 back, or leave the node stopped; replacing it (--join with a new node id) comes \
-                 with the membership commands"
+                 back, or replace the member: start this node with --join and a new node id, then \
+                 `flo cluster add-learner` and `promote` it, and `remove` the old id"
                     .to_owned()
             }
             Self::NotAMember { .. } => {
-                "check --node-id and --peers; adding a node (--join) comes with the membership \
-                 commands"
+                "check --node-id and --peers; to add a node, start it with --join instead of \
+                 --peers, then `flo cluster add-learner`"
                     .to_owned()
+            }
+            Self::Removed(_) => {
+                "its data directory is of no more use; to use the machine again, start a node with \
+                 --join, a new node id and an empty directory"
+                    .to_owned()
+            }
+            Self::NodeIdRetired { .. } => {
+                "the id of a removed member is never used again: choose a new --node-id".to_owned()
             }
             Self::Diverged(_) => format!("{REJOIN}; keep the logs of all members for a report"),
             Self::Listen { .. } => "give --peer-listen an address that is free".to_owned(),

@@ -4,6 +4,7 @@
 //! as unknown, never as failed (design rule 9).
 
 use crate::batch::queue::{Answer, Submission, Ticket};
+use crate::cluster::change::{ClusterChange, Judged};
 use crate::cluster::leadership::Leader;
 use crate::core::Core;
 use crate::network::forward::ForwardError;
@@ -77,14 +78,9 @@ impl Core {
         let bytes = encoded_bytes(&command);
         check_bytes(bytes)?;
         loop {
-            self.check_serving()?;
-            let leadership = self.leadership.borrow().clone();
-            let attempt = match leadership.leader {
-                Some(_) if leadership.is_self => {
-                    self.submit_here(command.clone(), bytes, deadline).await
-                }
+            let attempt = match self.destination(deadline).await? {
+                None => self.submit_here(command.clone(), bytes, deadline).await,
                 Some(leader) => self.forward_command(&leader, &command, deadline).await,
-                None => Attempt::NotLeader,
             };
             match attempt {
                 Attempt::Done(replied) => return Ok(replied),
@@ -180,12 +176,9 @@ impl Core {
         deadline: Instant,
     ) -> Result<(), SubmitError> {
         loop {
-            self.check_serving()?;
-            let leadership = self.leadership.borrow().clone();
-            let attempt = match leadership.leader {
-                Some(_) if leadership.is_self => self.control_here(control, deadline).await,
+            let attempt = match self.destination(deadline).await? {
+                None => self.control_here(control, deadline).await,
                 Some(leader) => self.forward_control(&leader, control, deadline).await,
-                None => Attempt::NotLeader,
             };
             match attempt {
                 Attempt::Done(()) => return Ok(()),
@@ -228,8 +221,47 @@ impl Core {
         }
     }
 
+    pub(crate) async fn forward_change(
+        &self,
+        leader: &Leader,
+        change: &ClusterChange,
+        deadline: Instant,
+    ) -> Attempt<Judged> {
+        let body = forward_request::Body::Change(codec::encode(change).into());
+        match self
+            .links
+            .forward(&leader.peer_address)
+            .ask(body, deadline)
+            .await
+        {
+            Ok(forward_response::Answer::Judged(bytes)) => {
+                codec::decode(&bytes).map_or(Attempt::Failed(SubmitError::Unknown), Attempt::Done)
+            }
+            Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
+                Attempt::NotLeader
+            }
+            Ok(_) | Err(ForwardError::Lost) => Attempt::Failed(SubmitError::Unknown),
+        }
+    }
+
+    /// Who is to be asked, once somebody leads: the leader, or this node itself when it is it.
+    pub(crate) async fn destination(
+        &self,
+        deadline: Instant,
+    ) -> Result<Option<Leader>, SubmitError> {
+        loop {
+            self.check_serving()?;
+            let leadership = self.leadership.borrow().clone();
+            match leadership.leader {
+                Some(_) if leadership.is_self => return Ok(None),
+                Some(leader) => return Ok(Some(leader)),
+                None => self.await_leader(deadline).await?,
+            }
+        }
+    }
+
     /// Waits for a change of leadership, but not long: a leader may also be reachable again.
-    async fn await_leader(&self, deadline: Instant) -> Result<(), SubmitError> {
+    pub(crate) async fn await_leader(&self, deadline: Instant) -> Result<(), SubmitError> {
         let now = Instant::now();
         if now >= deadline {
             return Err(SubmitError::NoLeader);

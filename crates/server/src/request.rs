@@ -1,11 +1,12 @@
 //! Checks of what requests carry.
 
+use crate::config::is_address;
 use crate::errors::Refusal;
 use crate::limits::{JSON_DEPTH_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
-use flotilla_engine::RequestId;
 use flotilla_engine::ids::{NameInvalid, Namespace};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use flotilla_engine::{NodeId, RequestId};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,6 +27,24 @@ pub(crate) fn named_namespace(text: &str) -> Result<Namespace, Refusal> {
             "for example `shop` or `shop.eu-1`; `flo ns list` shows those that there are",
         )
     })
+}
+
+/// The id of a node.
+pub(crate) fn node_id(id: u64) -> Result<NodeId, Refusal> {
+    if id == 0 {
+        let message = "expected node_id to be at least 1, but it is 0";
+        return Err(Refusal::invalid("node_id", message));
+    }
+    Ok(NodeId(id))
+}
+
+/// Checks that a field is a `host:port`.
+pub(crate) fn address(field: &'static str, text: &str) -> Result<(), Refusal> {
+    if is_address(text) {
+        return Ok(());
+    }
+    let message = format!("expected {field} to be a host:port, but it is {text:?}");
+    Err(Refusal::invalid(field, message).with_hint("for example 10.0.0.4:9001"))
 }
 
 /// A checked name.

@@ -11,6 +11,7 @@ mod formats;
 mod history;
 mod keys;
 mod manual;
+mod membership;
 mod module_keys;
 mod namespaces;
 mod notes;

@@ -2,6 +2,7 @@
 
 mod action;
 mod action_run;
+mod change;
 mod cluster;
 mod dead_letter;
 mod event;
@@ -24,6 +25,7 @@ mod workflow;
 
 pub(crate) use action::ActionView;
 pub(crate) use action_run::{ActionRunRow, ActionRunView};
+pub(crate) use change::ChangeView;
 pub(crate) use cluster::ClusterView;
 pub(crate) use dead_letter::{DeadLetterRow, DeadLetterView};
 pub(crate) use event::EventView;

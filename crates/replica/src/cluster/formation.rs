@@ -53,19 +53,28 @@ pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), Start
 /// Asks all peers who they are, and takes part if that settles it.
 pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, StartError> {
     let answers = probe_all(core, formation).await;
-    if let Formation::Found { .. } = formation {
-        check_ids(&answers)?;
-    }
     if let Some(own) = core.local.cluster_id() {
         check_cluster(own, &answers)?;
+        // It may have been away when it was removed.
+        if answers.iter().any(|answer| is_retired(core, &answer.found)) {
+            return Err(StartError::Removed(NodeId(core.local.node_id)));
+        }
         core.admit();
         return Ok(Round::Settled);
+    }
+    // Only now: the first members of a cluster that exists may have been replaced since.
+    if let Formation::Found { .. } = formation {
+        check_ids(&answers)?;
     }
     let known = answers
         .iter()
         .find(|answer| !answer.found.cluster_id.is_empty());
     match (known, formation) {
-        (Some(known), _) => enter(core, formation, &known.found),
+        (Some(known), _) => {
+            // A member that lags may not know it yet.
+            let is_retired = answers.iter().any(|answer| is_retired(core, &answer.found));
+            enter(core, formation, &known.found, is_retired)
+        }
         // A node that has voted founds nothing: it waits for the founder that it voted for.
         (None, Formation::Found { peers }) if core.log.is_pristine() => {
             found(core, peers, &answers).await
@@ -91,21 +100,23 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
         Formation::Join { seeds } => seeds.iter().map(|address| (None, address)).collect(),
     };
     let asked = targets.into_iter().map(|(expected, address)| async move {
-        let request = ProbeRequest {
-            node_id: core.local.node_id,
-        };
-        let peer = core.links.calls(address);
-        let found = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request))
-            .await
-            .ok()?
-            .ok()?;
         Some(Answered {
             expected,
             address: address.clone(),
-            found,
+            found: probe(core, address).await?,
         })
     });
     join_all(asked).await.into_iter().flatten().collect()
+}
+
+/// Asks who is at a peer address; `None` when nobody says so soon.
+pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
+    let request = ProbeRequest {
+        node_id: core.local.node_id,
+    };
+    let peer = core.links.calls(address);
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
+    answer.ok()?.ok()
 }
 
 fn check_ids(answers: &[Answered]) -> Result<(), StartError> {
@@ -141,8 +152,22 @@ fn check_cluster(own: &str, answers: &[Answered]) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Whether a peer tells that this node was a member of its cluster and was removed.
+pub(crate) fn is_retired(core: &Core, peer: &ProbeResponse) -> bool {
+    let is_own = core
+        .local
+        .cluster_id()
+        .is_none_or(|own| own == peer.cluster_id);
+    is_own && peer.retired_ids.contains(&core.local.node_id)
+}
+
 /// Takes part in a cluster that exists, unless this directory is not the one that it knows.
-fn enter(core: &Core, formation: &Formation, known: &ProbeResponse) -> Result<Round, StartError> {
+fn enter(
+    core: &Core,
+    formation: &Formation,
+    known: &ProbeResponse,
+    is_retired: bool,
+) -> Result<Round, StartError> {
     let node_id = NodeId(core.local.node_id);
     let cluster_id = known.cluster_id.clone();
     let member = known
@@ -153,6 +178,12 @@ fn enter(core: &Core, formation: &Formation, known: &ProbeResponse) -> Result<Ro
         (Some(member), _) if member.incarnation == core.local.incarnation => {}
         (Some(_), _) => {
             return Err(StartError::WipedMember {
+                node_id,
+                cluster_id,
+            });
+        }
+        (None, _) if is_retired => {
+            return Err(StartError::NodeIdRetired {
                 node_id,
                 cluster_id,
             });

@@ -1,5 +1,6 @@
 //! Who leads, as this node knows.
 
+use crate::cluster::change::{ChangeRefusal, Judged};
 use crate::core::Core;
 use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
@@ -10,6 +11,7 @@ use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 /// A successor that does not take over within this time will not.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -44,25 +46,31 @@ impl Core {
         if !self.leadership.borrow().is_self {
             return;
         }
-        let Some(successor) = self.successor() else {
-            return;
-        };
-        if self
-            .raft
-            .trigger()
-            .transfer_leader(successor)
-            .await
-            .is_err()
-        {
-            return;
+        let deadline = Instant::now() + HAND_OVER_TIMEOUT;
+        match self.transfer_leader(None, deadline).await {
+            Ok(_) | Err(ChangeRefusal::LastVoter(_)) => {}
+            Err(refusal) => tracing::info!(%refusal, "the leadership was not handed over"),
         }
+    }
+
+    /// Lets another voter take over; false when it leads already. Only a leader can do this.
+    pub(crate) async fn transfer_leader(&self, to: Option<NodeId>, deadline: Instant) -> Judged {
+        let own = NodeId(self.local.node_id);
+        let voters = voters(self.membership().membership());
+        let successor = match to {
+            Some(to) if !voters.contains(&to.0) => return Err(ChangeRefusal::NotAVoter(to)),
+            Some(to) if to == own => return Ok(false),
+            Some(to) => to.0,
+            None => self.successor().ok_or(ChangeRefusal::LastVoter(own))?,
+        };
+        // That consensus has ended shows in that nobody takes over.
+        drop(self.raft.trigger().transfer_leader(successor).await);
         let mut leadership = self.leadership.subscribe();
         let handed_over = leadership.wait_for(|leadership| !leadership.is_self);
-        if tokio::time::timeout(HAND_OVER_TIMEOUT, handed_over)
-            .await
-            .is_err()
-        {
-            tracing::info!(successor, "the leadership was not taken over");
+        let handed_over = timeout_at(deadline, handed_over).await;
+        match handed_over {
+            Ok(_) => Ok(true),
+            Err(_) => Err(ChangeRefusal::NotTakenOver),
         }
     }
 

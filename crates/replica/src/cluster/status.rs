@@ -9,7 +9,6 @@ use futures::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{Instant, ServerState};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A member that does not answer within this time is not healthy.
@@ -108,13 +107,7 @@ impl fmt::Display for Role {
 
 /// Asks every member, and tells what is known without those that do not answer.
 pub(crate) async fn collect(core: &Core) -> Status {
-    let membership = Arc::clone(
-        &core
-            .raft
-            .server_metrics()
-            .borrow_watched()
-            .membership_config,
-    );
+    let membership = core.membership();
     let asked = membership.nodes().map(|(node_id, member)| async {
         let answer = ask(core, *node_id, &member.peer_address).await;
         (*node_id, answer)

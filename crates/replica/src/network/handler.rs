@@ -2,7 +2,7 @@
 
 use crate::cluster::status;
 use crate::core::Core;
-use crate::membership::{StoredMembership, cluster_id};
+use crate::membership::cluster_id;
 use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
 use crate::network::convert;
 use crate::network::protocol::{
@@ -16,7 +16,6 @@ use crate::proposal::Control;
 use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{Command, Rejection, Reply, codec};
 use futures::StreamExt;
-use openraft::async_runtime::watch::WatchReceiver;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -164,13 +163,7 @@ impl PeerCalls for Handler {
 }
 
 fn probe(core: &Core) -> ProbeResponse {
-    let membership: Arc<StoredMembership> = Arc::clone(
-        &core
-            .raft
-            .server_metrics()
-            .borrow_watched()
-            .membership_config,
-    );
+    let membership = core.membership();
     let known = |(node_id, member): (&u64, &crate::membership::Member)| KnownMember {
         node_id: *node_id,
         incarnation: member.incarnation,
@@ -179,6 +172,7 @@ fn probe(core: &Core) -> ProbeResponse {
         node_id: core.local.node_id,
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
+        retired_ids: core.retired().into_iter().collect(),
         is_empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
         members: membership.nodes().map(known).collect(),
@@ -239,6 +233,19 @@ async fn answer(
             },
             Err(error) => {
                 tracing::error!(%error, "forwarded housekeeping cannot be read");
+                forward_response::Answer::Unknown(Unknown {})
+            }
+        },
+        Some(forward_request::Body::Change(bytes)) => match codec::decode(&bytes) {
+            Ok(change) => match core.change_here(change, deadline).await {
+                Attempt::Done(judged) => {
+                    forward_response::Answer::Judged(codec::encode(&judged).into())
+                }
+                Attempt::NotLeader => forward_response::Answer::NotLeader(NotLeader {}),
+                Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
+            },
+            Err(error) => {
+                tracing::error!(%error, "a forwarded change of members cannot be read");
                 forward_response::Answer::Unknown(Unknown {})
             }
         },

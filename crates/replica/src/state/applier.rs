@@ -228,11 +228,7 @@ impl ApplierThread {
             }
             EntryPayload::Normal(Proposal::Control(control)) => self.control(control)?,
             EntryPayload::Membership(membership) => {
-                let mut applied = Applied::default();
-                let stored = StoredMembership::new(Some(log_id), membership);
-                rows::put_membership(&mut applied.writes, &stored);
-                applied.after.push(After::Membership(stored));
-                applied
+                self.change_members(StoredMembership::new(Some(log_id), membership))?
             }
         };
         self.progress = Progress {
@@ -271,6 +267,23 @@ impl ApplierThread {
             now_ms: Some(applied.now_ms),
             after: Vec::new(),
         })
+    }
+
+    /// Keeps who the members are now, and who is one no longer.
+    fn change_members(&self, stored: StoredMembership) -> Result<Applied, ApplyError> {
+        let mut applied = Applied::default();
+        let reader = self.reader.as_ref();
+        let before = rows::stored_membership(reader)?;
+        let mut retired = rows::retired(reader)?;
+        let retired_count = retired.len();
+        let removed = before.nodes().map(|(node_id, _)| *node_id);
+        retired.extend(removed.filter(|node_id| stored.get_node(node_id).is_none()));
+        if retired.len() > retired_count {
+            rows::put_retired(&mut applied.writes, &retired);
+        }
+        rows::put_membership(&mut applied.writes, &stored);
+        applied.after.push(After::Membership(stored));
+        Ok(applied)
     }
 
     fn control(&self, control: Control) -> Result<Applied, ApplyError> {

@@ -8,7 +8,7 @@ use crate::raft::type_config::LogId;
 use flotilla_engine::codec::{self, DecodeError};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Writes};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Written by entries, the same on every replica, part of the digest and of snapshots.
@@ -21,6 +21,7 @@ const LOCAL: u8 = 0xF2;
 const MEMBERSHIP: [u8; 2] = [REPLICATED, 1];
 const PURGE_FLOOR: [u8; 2] = [REPLICATED, 2];
 const DIGEST_REPORTS: [u8; 2] = [REPLICATED, 3];
+const RETIRED: [u8; 2] = [REPLICATED, 4];
 const IDENTITY: [u8; 2] = [LOCAL, 1];
 const DIVERGENCE: [u8; 2] = [LOCAL, 2];
 
@@ -101,6 +102,11 @@ enum VersionedReports {
     V1(BTreeMap<u64, u128>),
 }
 
+#[derive(Serialize, Deserialize)]
+enum VersionedRetired {
+    V1(BTreeSet<u64>),
+}
+
 pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
     let log_id = progress
         .log_id
@@ -142,6 +148,20 @@ pub(crate) fn stored_membership(rows: &dyn Reader) -> Result<StoredMembership, R
         row: "membership",
         error: error.to_string(),
     })
+}
+
+/// The ids of members that were removed, which are never used again.
+pub(crate) fn retired(rows: &dyn Reader) -> Result<BTreeSet<u64>, RowError> {
+    let Some(bytes) = rows.get(&RETIRED)? else {
+        return Ok(BTreeSet::new());
+    };
+    let VersionedRetired::V1(retired) = decode("removed members", &bytes)?;
+    Ok(retired)
+}
+
+pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
+    let value = VersionedRetired::V1(retired.clone());
+    writes.insert(RETIRED.to_vec(), Some(codec::encode(&value)));
 }
 
 pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
@@ -270,11 +290,13 @@ mod tests {
         put_purge_floor(&mut writes, 7);
         put_identity(&mut writes, &identity);
         put_divergence(&mut writes, &divergence);
+        put_retired(&mut writes, &BTreeSet::from([4, 9]));
         put_membership(&mut writes, &StoredMembership::default());
         let mut store = MemoryStore::default();
         store.write(&writes);
         assert_eq!(super::progress(&store).unwrap(), progress);
         assert_eq!(purge_floor(&store).unwrap(), 7);
+        assert_eq!(retired(&store).unwrap(), BTreeSet::from([4, 9]));
         assert_eq!(super::identity(&store).unwrap(), Some(identity));
         assert_eq!(super::divergence(&store).unwrap(), Some(divergence));
         assert_eq!(
@@ -313,9 +335,11 @@ mod tests {
             },
         );
         put_digest_reports(&mut writes, 9, &BTreeMap::from([(1, 5)]));
-        let golden: [(&[u8], &[u8]); 5] = [
+        put_retired(&mut writes, &BTreeSet::from([4, 9]));
+        let golden: [(&[u8], &[u8]); 6] = [
             (&[0xF0, 2], &[1, 7]),
             (&[0xF0, 3, 0, 0, 0, 0, 0, 0, 0, 9], &[1, 0, 1, 1, 5]),
+            (&[0xF0, 4], &[1, 0, 2, 4, 9]),
             (&[0xF1, 1], &[1, 0, 1, 3, 8, 5, 251, 44, 1]),
             (&[0xF2, 1], &[1, 0, 2, 99]),
             (&[0xF2, 2], &[1, 0, 8, 1, 2]),

@@ -3,7 +3,9 @@
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::tables::ActionKind;
 use flotilla_engine::{Body, Command, NodeId, RegisterAction, Rejection, Reply};
-use flotilla_replica::{Config, Formation, Hooks, Replica, SubmitError, Tuning};
+use flotilla_replica::{
+    ChangeError, ClusterChange, Config, Formation, Hooks, Replica, SubmitError, Tuning,
+};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -87,6 +89,56 @@ impl Cluster {
         self.replicas.insert(id, started.expect("the node starts"));
     }
 
+    /// The configuration of a node that joins, with an address of its own.
+    pub(crate) fn joining_config(&mut self, id: u64) -> Config {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound address");
+        let seeds = self.peers.values().cloned().collect();
+        self.peers.insert(NodeId(id), address.to_string());
+        Config {
+            formation: Formation::Join { seeds },
+            ..self.config(id)
+        }
+    }
+
+    /// Starts a node that joins, and returns its peer address.
+    pub(crate) async fn join(&mut self, id: u64) -> String {
+        let config = self.joining_config(id);
+        let address = config.peer_listen.to_string();
+        let started = Replica::start(config, Hooks::default()).await;
+        self.replicas.insert(id, started.expect("the node starts"));
+        address
+    }
+
+    /// Starts a node that joins, and gives it a vote.
+    pub(crate) async fn grow(&mut self, asked: u64, id: u64) {
+        let peer_address = self.join(id).await;
+        let node_id = NodeId(id);
+        let add = ClusterChange::AddLearner {
+            node_id,
+            peer_address,
+        };
+        assert!(self.change(asked, add).await.expect("the node is added"));
+        let promote = ClusterChange::PromoteLearner { node_id };
+        assert!(self.change(asked, promote).await.expect("it gets a vote"));
+    }
+
+    /// Asks a node for a change.
+    pub(crate) async fn change(
+        &self,
+        asked: u64,
+        change: ClusterChange,
+    ) -> Result<bool, ChangeError> {
+        self.node(asked).change(change, Instant::now() + LONG).await
+    }
+
+    /// Asks a node to have another one lead.
+    pub(crate) async fn transfer(&self, asked: u64, to: u64) -> Result<bool, ChangeError> {
+        let to = Some(NodeId(to));
+        self.change(asked, ClusterChange::TransferLeader { to })
+            .await
+    }
+
     /// The configuration of a node that the test starts itself.
     pub(crate) fn taken_config(&mut self, id: u64) -> Config {
         self.reserved.remove(&id);
@@ -136,9 +188,14 @@ impl Cluster {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(LONG, search)
-            .await
-            .expect("a leader is elected")
+        let found = tokio::time::timeout(LONG, search).await;
+        found.unwrap_or_else(|_| {
+            let known = self.replicas.iter();
+            let known: Vec<_> = known
+                .map(|(id, replica)| (*id, replica.leadership().borrow().clone()))
+                .collect();
+            panic!("no leader is elected that all know: {known:?}");
+        })
     }
 
     /// A node that does not lead.

@@ -3,5 +3,6 @@
 mod cluster;
 mod divergence;
 mod formation;
+mod membership;
 mod serving;
 mod snapshots;

@@ -267,11 +267,7 @@ async fn a_leader_hands_over_on_request() {
     let cluster = Cluster::started(3, Tuning::default()).await;
     let old = cluster.leader().await;
     let new = cluster.follower().await;
-    cluster
-        .node(old)
-        .transfer_leader(flotilla_engine::NodeId(new))
-        .await
-        .unwrap();
+    assert!(cluster.transfer(new, new).await.unwrap());
     let mut leadership = cluster.node(new).leadership();
     let handed_over = leadership.wait_for(|leadership| leadership.is_ready);
     tokio::time::timeout(LONG, handed_over)

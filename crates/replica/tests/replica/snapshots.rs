@@ -1,7 +1,6 @@
 //! Snapshots, purges, and a member that the log no longer reaches.
 
 use crate::cluster::{Cluster, LONG, UNCHANGED, register, submit};
-use flotilla_engine::NodeId;
 use flotilla_replica::Tuning;
 use std::time::Duration;
 
@@ -53,13 +52,7 @@ async fn a_follower_that_was_down_while_the_log_was_purged_catches_up_by_snapsho
         "{replayed} of {applied} entries came by the log"
     );
     let leader = cluster.leader().await;
-    if leader != absent {
-        cluster
-            .node(leader)
-            .transfer_leader(NodeId(absent))
-            .await
-            .unwrap();
-    }
+    cluster.transfer(leader, absent).await.unwrap();
     let mut leadership = cluster.node(absent).leadership();
     let leads = leadership.wait_for(|leadership| leadership.is_ready);
     tokio::time::timeout(LONG, leads)

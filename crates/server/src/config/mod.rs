@@ -269,7 +269,8 @@ fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {
     })
 }
 
-fn is_address(text: &str) -> bool {
+/// Whether a text is a `host:port`.
+pub(crate) fn is_address(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty()
             && !host.contains(|c: char| c.is_whitespace() || c == '/' || c == '=')

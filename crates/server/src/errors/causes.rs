@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{Rejection, RejectionCode};
-use flotilla_replica::{ReadError, SubmitError};
+use flotilla_replica::{ChangeError, ChangeRefusal, ReadError, SubmitError};
 use std::time::Duration;
 use tonic::Code;
 
@@ -60,6 +60,35 @@ impl From<SubmitError> for Refusal {
             SubmitError::Diverged => diverged(),
             SubmitError::Shutdown => Self::shutting_down(),
         }
+    }
+}
+
+impl From<ChangeError> for Refusal {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::Refused(refusal) => {
+                Self::new(code(&refusal), refusal.to_string()).with_hint(refusal.hint())
+            }
+            ChangeError::Submit(error) => error.into(),
+        }
+    }
+}
+
+fn code(refusal: &ChangeRefusal) -> ServerCode {
+    match refusal {
+        ChangeRefusal::NodeUnreachable(_) => ServerCode::NodeUnreachable,
+        ChangeRefusal::NodeDiffers { .. } => ServerCode::NodeDiffers,
+        ChangeRefusal::NodeNotEmpty(_) => ServerCode::NodeNotEmpty,
+        ChangeRefusal::NodeIdRetired(_) => ServerCode::NodeIdRetired,
+        ChangeRefusal::NodeIdTaken { .. } => ServerCode::NodeIdTaken,
+        ChangeRefusal::AddressTaken { .. } => ServerCode::AddressTaken,
+        ChangeRefusal::NotAMember(_) => ServerCode::NodeNotFound,
+        ChangeRefusal::NotAVoter(_) => ServerCode::NotAVoter,
+        ChangeRefusal::LearnerLags { .. } => ServerCode::LearnerLags,
+        ChangeRefusal::LastVoter(_) => ServerCode::LastVoter,
+        ChangeRefusal::QuorumAtRisk { .. } => ServerCode::QuorumAtRisk,
+        ChangeRefusal::ChangeUnderWay => ServerCode::ChangeUnderWay,
+        ChangeRefusal::NotTakenOver => ServerCode::NotTakenOver,
     }
 }
 

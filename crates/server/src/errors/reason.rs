@@ -70,6 +70,32 @@ codes! {
         "The node is stopping.";
     Unavailable "unavailable" Unavailable
         "Something beside the request failed.";
+    NodeUnreachable "node_unreachable" FailedPrecondition
+        "No node answers at the address that is to become a member.";
+    NodeDiffers "node_differs" FailedPrecondition
+        "Another node than the one that is to become a member answers at its address.";
+    NodeNotEmpty "node_not_empty" FailedPrecondition
+        "The node that is to become a member has data of another cluster.";
+    NodeIdRetired "node_id_retired" FailedPrecondition
+        "The id was that of a member that was removed: it is never used again.";
+    NodeIdTaken "node_id_taken" AlreadyExists
+        "The id is that of a member at another address.";
+    AddressTaken "address_taken" AlreadyExists
+        "The address is that of another member.";
+    NodeNotFound "node_not_found" NotFound
+        "The cluster has no such member.";
+    NotAVoter "not_a_voter" FailedPrecondition
+        "The member has no vote, and so cannot lead.";
+    LearnerLags "learner_lags" Unavailable
+        "The learner did not catch up within the deadline; nothing was changed.";
+    LastVoter "last_voter" FailedPrecondition
+        "The member is the last one with a vote.";
+    QuorumAtRisk "quorum_at_risk" FailedPrecondition
+        "Too few of the voters that would remain answer: nothing could be written without this one.";
+    ChangeUnderWay "change_under_way" Unavailable
+        "Another change of members did not end within the deadline; nothing was changed.";
+    NotTakenOver "not_taken_over" Unavailable
+        "No other voter took over within the deadline; the leader leads on.";
     HelloMissing "hello_missing" DeadlineExceeded
         "The worker opened a stream and did not say who it is.";
     PollReplaced "poll_replaced" Unavailable

@@ -34,6 +34,21 @@ pub enum ServerError {
 }
 
 impl ServerError {
+    /// Whether the node has ended because the cluster removed it: nothing has failed then.
+    #[must_use]
+    pub fn is_removal(&self) -> bool {
+        match self {
+            Self::Fatal(fatal) => {
+                matches!(fatal.as_ref(), FatalError::Refused(StartError::Removed(_)))
+            }
+            Self::Config(_)
+            | Self::Listen { .. }
+            | Self::Start(_)
+            | Self::Serve(_)
+            | Self::Stopped => false,
+        }
+    }
+
     /// What to do about it, where there is advice.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

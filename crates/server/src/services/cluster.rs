@@ -3,9 +3,13 @@
 use super::answer;
 use crate::context::Context;
 use crate::convert;
+use crate::errors::Refusal;
+use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
+use flotilla_replica::ClusterChange;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 /// The cluster service of this node.
@@ -18,6 +22,11 @@ impl Clusters {
     pub(crate) fn new(context: Arc<Context>) -> Self {
         Self { context }
     }
+
+    async fn change(&self, change: ClusterChange, deadline: Instant) -> Result<bool, Refusal> {
+        let replica = self.context.gateway.replica();
+        Ok(replica.change(change, deadline).await?)
+    }
 }
 
 #[tonic::async_trait]
@@ -29,6 +38,61 @@ impl ClusterService for Clusters {
         answer(request, async |_, _| {
             let status = self.context.gateway.replica().status().await;
             Ok(convert::cluster::message(status, self.context.node))
+        })
+        .await
+    }
+
+    async fn add_learner(
+        &self,
+        call: Request<v1::AddLearnerRequest>,
+    ) -> Result<Response<v1::AddLearnerResponse>, Status> {
+        answer(call, async |deadline, asked| {
+            request::address("peer_address", &asked.peer_address)?;
+            let change = ClusterChange::AddLearner {
+                node_id: request::node_id(asked.node_id)?,
+                peer_address: asked.peer_address,
+            };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::AddLearnerResponse { changed })
+        })
+        .await
+    }
+
+    async fn promote_learner(
+        &self,
+        call: Request<v1::PromoteLearnerRequest>,
+    ) -> Result<Response<v1::PromoteLearnerResponse>, Status> {
+        answer(call, async |deadline, asked| {
+            let node_id = request::node_id(asked.node_id)?;
+            let change = ClusterChange::PromoteLearner { node_id };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::PromoteLearnerResponse { changed })
+        })
+        .await
+    }
+
+    async fn remove_node(
+        &self,
+        call: Request<v1::RemoveNodeRequest>,
+    ) -> Result<Response<v1::RemoveNodeResponse>, Status> {
+        answer(call, async |deadline, asked| {
+            let node_id = request::node_id(asked.node_id)?;
+            let change = ClusterChange::RemoveNode { node_id };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::RemoveNodeResponse { changed })
+        })
+        .await
+    }
+
+    async fn transfer_leader(
+        &self,
+        call: Request<v1::TransferLeaderRequest>,
+    ) -> Result<Response<v1::TransferLeaderResponse>, Status> {
+        answer(call, async |deadline, asked| {
+            let to = asked.node_id.map(request::node_id).transpose()?;
+            let change = ClusterChange::TransferLeader { to };
+            let changed = self.change(change, deadline).await?;
+            Ok(v1::TransferLeaderResponse { changed })
         })
         .await
     }

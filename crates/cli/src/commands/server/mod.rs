@@ -26,7 +26,7 @@ A file names the same keys, for example:
   insecure = true
 
 A flag goes before its variable, and the variable before the file. Exit codes: 0 stopped by SIGTERM
-or Ctrl-C, 2 bad configuration, 3 could not start, 6 could not go on.";
+or Ctrl-C, or removed from the cluster, 2 bad configuration, 3 could not start, 6 could not go on.";
 
 /// Run one node of a cluster
 ///
@@ -74,6 +74,11 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
             shutdown.requested().await;
         }
     };
-    let ended = server.run_until(stop).await;
-    ended.map_err(|error| Failure::server_end(&error))
+    match server.run_until(stop).await {
+        Err(error) if error.is_removal() => {
+            let hint = error.hint().unwrap_or_default();
+            output::write(&format!("{error}: {hint}\n"))
+        }
+        ended => ended.map_err(|error| Failure::server_end(&error)),
+    }
 }

@@ -26,8 +26,8 @@ impl Waiting {
         } = config;
         let reason = match join {
             Some(member) => format!(
-                "to become a member: the member at {member} must be reachable, and the cluster must \
-                 be told to add node {node_id}"
+                "to become a member: the member at {member} must be reachable, and the cluster be told \
+                 by `flo cluster add-learner {node_id} HOST:PORT`, with this node's peer address"
             ),
             None if peers.len() > 1 => {
                 let others = peers.iter().filter(|peer| peer.node_id != *node_id);
@@ -77,7 +77,7 @@ mod tests {
         check(
             &config,
             expect![
-                "to become a member: the member at 10.0.0.1:9001 must be reachable, and the cluster must be told to add node 4"
+                "to become a member: the member at 10.0.0.1:9001 must be reachable, and the cluster be told by `flo cluster add-learner 4 HOST:PORT`, with this node's peer address"
             ],
         );
     }

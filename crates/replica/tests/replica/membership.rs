@@ -1,0 +1,298 @@
+//! Nodes that come, get a vote, lead, and leave.
+
+use crate::cluster::{Cluster, LONG, register, submit};
+use flotilla_engine::NodeId;
+use flotilla_replica::{
+    ChangeError, ChangeRefusal, ClusterChange, FatalError, Hooks, Replica, Role, StartError, Tuning,
+};
+use std::fs;
+use std::sync::Arc;
+
+fn add(id: u64, peer_address: &str) -> ClusterChange {
+    ClusterChange::AddLearner {
+        node_id: NodeId(id),
+        peer_address: peer_address.to_owned(),
+    }
+}
+
+fn promote(id: u64) -> ClusterChange {
+    let node_id = NodeId(id);
+    ClusterChange::PromoteLearner { node_id }
+}
+
+fn remove(id: u64) -> ClusterChange {
+    let node_id = NodeId(id);
+    ClusterChange::RemoveNode { node_id }
+}
+
+/// Asks node 1, which must refuse.
+async fn refusal(cluster: &Cluster, change: ClusterChange) -> ChangeRefusal {
+    match cluster.change(1, change).await {
+        Err(ChangeError::Refused(refusal)) => refusal,
+        other => panic!("expected a refusal, but found {other:?}"),
+    }
+}
+
+/// Waits until the replica says that it must end, and why.
+async fn end_of(replica: &Replica) -> Arc<FatalError> {
+    let mut fatal = replica.fatal();
+    let found = tokio::time::timeout(LONG, fatal.wait_for(Option::is_some)).await;
+    let found = found.expect("in time").unwrap().clone();
+    found.expect("it was waited for")
+}
+
+fn is_removed(error: &FatalError) -> bool {
+    matches!(error, FatalError::Refused(StartError::Removed(_)))
+}
+
+#[tokio::test]
+async fn a_cluster_grows_from_one_node_to_three_and_each_new_one_can_lead() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.grow(1, 2).await;
+    // From a node that does not lead it works as well.
+    cluster.grow(2, 3).await;
+    for id in [2, 3, 1] {
+        assert!(cluster.transfer(1, id).await.unwrap());
+        assert_eq!(cluster.leader().await, id);
+        assert!(!cluster.transfer(2, id).await.unwrap(), "it leads already");
+        let name = format!("led-by-{id}");
+        submit(cluster.node(id), register(&name))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let status = cluster.node(2).status().await;
+    assert!(
+        status
+            .nodes
+            .iter()
+            .all(|node| node.is_voter && node.is_healthy)
+    );
+    cluster.agreed().await;
+    // Now two of three are enough.
+    cluster.kill(1);
+    cluster.leader().await;
+    submit(cluster.node(2), register("ship"))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_learner_receives_the_log_without_a_vote() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    let address = cluster.join(2).await;
+    assert!(cluster.change(1, add(2, &address)).await.unwrap());
+    assert!(!cluster.change(1, add(2, &address)).await.unwrap(), "again");
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.agreed().await;
+    let status = cluster.node(2).status().await;
+    assert_eq!(status.nodes[1].role, Role::Learner);
+    assert!(!status.nodes[1].is_voter);
+    let to_learner = ClusterChange::TransferLeader {
+        to: Some(NodeId(2)),
+    };
+    let refused = refusal(&cluster, to_learner).await;
+    assert_eq!(refused, ChangeRefusal::NotAVoter(NodeId(2)));
+    // Without its vote the cluster goes on without it.
+    cluster.kill(2);
+    submit(cluster.node(1), register("ship"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(cluster.change(1, remove(2)).await.unwrap());
+    assert_eq!(cluster.node(1).status().await.nodes.len(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_member_is_refused_and_nothing_changes() {
+    let mut cluster = Cluster::started(2, Tuning::default()).await;
+    let nobody = cluster.joining_config(9).peer_listen.to_string();
+    let address = cluster.join(3).await;
+    let members = cluster.node(1).status().await.nodes.len();
+    let refused = refusal(&cluster, add(9, &nobody)).await;
+    assert_eq!(refused, ChangeRefusal::NodeUnreachable(nobody));
+    let refused = refusal(&cluster, add(4, &address)).await;
+    let differs = ChangeRefusal::NodeDiffers {
+        address: address.clone(),
+        expected: NodeId(4),
+        found: NodeId(3),
+    };
+    assert_eq!(refused, differs);
+    let taken = refusal(&cluster, add(2, &address)).await;
+    assert!(
+        matches!(taken, ChangeRefusal::NodeIdTaken { .. }),
+        "{taken}"
+    );
+    let own = cluster.config(1).peer_listen.to_string();
+    let taken = refusal(&cluster, add(3, &own)).await;
+    assert!(
+        matches!(taken, ChangeRefusal::AddressTaken { .. }),
+        "{taken}"
+    );
+    let stranger = refusal(&cluster, promote(3)).await;
+    assert_eq!(stranger, ChangeRefusal::NotAMember(NodeId(3)));
+    let stranger = refusal(&cluster, remove(3)).await;
+    assert_eq!(stranger, ChangeRefusal::NotAMember(NodeId(3)));
+    assert_eq!(cluster.node(1).status().await.nodes.len(), members);
+}
+
+#[tokio::test]
+async fn a_node_of_another_cluster_is_not_taken_in() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    let other = Cluster::started(1, Tuning::default()).await;
+    let address = other.config(1).peer_listen.to_string();
+    // Its id must be another one to get as far as its data.
+    let mut third = Cluster::new(2, Tuning::default());
+    drop(other);
+    third.start(1).await;
+    third.start(2).await;
+    third.leader().await;
+    let foreign = third.config(2).peer_listen.to_string();
+    let refused = refusal(&cluster, add(2, &foreign)).await;
+    assert_eq!(refused, ChangeRefusal::NodeNotEmpty(NodeId(2)));
+    let gone = refusal(&cluster, add(2, &address)).await;
+    assert_eq!(gone, ChangeRefusal::NodeUnreachable(address));
+}
+
+#[tokio::test]
+async fn a_removed_member_ends_and_its_id_is_not_used_again() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let victim = cluster.follower().await;
+    let asked = cluster.leader().await;
+    assert!(cluster.change(asked, remove(victim)).await.unwrap());
+    assert!(
+        !cluster.change(asked, remove(victim)).await.unwrap(),
+        "again"
+    );
+    assert!(is_removed(&*end_of(cluster.node(victim)).await));
+    cluster.kill(victim);
+    let refused = Replica::start(cluster.config(victim), Hooks::default()).await;
+    assert!(matches!(refused, Err(StartError::Removed(_))));
+    // Nor with an empty directory.
+    let directory = cluster.data_directory(victim);
+    fs::rename(&directory, directory.with_extension("old")).unwrap();
+    let config = cluster.joining_config(victim);
+    let refused = Replica::start(config, Hooks::default()).await;
+    let refused = refused.err().expect("the start is refused");
+    assert!(
+        matches!(refused, StartError::NodeIdRetired { .. }),
+        "{refused}"
+    );
+    let survivors = cluster.ids();
+    submit(cluster.node(survivors[0]), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    // Two voters are left: both are needed now, and the last one stays.
+    cluster.leader().await;
+    assert!(
+        cluster
+            .change(survivors[0], remove(survivors[1]))
+            .await
+            .unwrap()
+    );
+    cluster.kill(survivors[1]);
+    let last = cluster.change(survivors[0], remove(survivors[0])).await;
+    let last_voter = ChangeRefusal::LastVoter(NodeId(survivors[0]));
+    assert_eq!(last, Err(ChangeError::Refused(last_voter)));
+}
+
+#[tokio::test]
+async fn a_member_that_was_away_when_it_was_removed_learns_it_from_the_others() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let victim = cluster.follower().await;
+    cluster.kill(victim);
+    let asked = cluster.leader().await;
+    assert!(cluster.change(asked, remove(victim)).await.unwrap());
+    for id in cluster.ids() {
+        cluster.stop(id).await;
+    }
+    // Nobody is there to tell it at first.
+    cluster.start(victim).await;
+    let others: Vec<u64> = (1..=3).filter(|id| *id != victim).collect();
+    for id in others {
+        cluster.start(id).await;
+    }
+    assert!(is_removed(&*end_of(cluster.node(victim)).await));
+}
+
+#[tokio::test]
+async fn a_leader_that_is_removed_hands_over_first() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let old = cluster.leader().await;
+    assert!(cluster.change(old, remove(old)).await.unwrap());
+    assert!(is_removed(&*end_of(cluster.node(old)).await));
+    cluster.kill(old);
+    let new = cluster.leader().await;
+    submit(cluster.node(new), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(cluster.node(new).status().await.nodes.len(), 2);
+}
+
+#[tokio::test]
+async fn a_voter_without_which_too_few_answer_is_not_removed() {
+    let mut cluster = Cluster::started(4, Tuning::default()).await;
+    let asked = cluster.leader().await;
+    let others: Vec<u64> = cluster
+        .ids()
+        .into_iter()
+        .filter(|id| *id != asked)
+        .collect();
+    cluster.kill(others[0]);
+    // Of the three that would remain, this one and another answer: enough.
+    assert!(cluster.change(asked, remove(others[1])).await.unwrap());
+    let refused = cluster.change(asked, remove(others[2])).await;
+    let at_risk = ChangeRefusal::QuorumAtRisk {
+        voters: 2,
+        answering: 1,
+    };
+    assert_eq!(refused, Err(ChangeError::Refused(at_risk)));
+    // The dead one may go: those that remain answer.
+    assert!(cluster.change(asked, remove(others[0])).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_change_whose_leader_dies_can_be_asked_for_again() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    for id in 4..=6 {
+        let asked = cluster.leader().await;
+        let address = cluster.join(id).await;
+        assert!(cluster.change(asked, add(id, &address)).await.unwrap());
+        let leader = cluster.leader().await;
+        let dying = cluster.node(leader).clone();
+        let deadline = tokio::time::Instant::now() + LONG;
+        let cut_short = tokio::spawn(async move { dying.change(promote(id), deadline).await });
+        tokio::task::yield_now().await;
+        cut_short.abort();
+        // It may have been done, wholly, in half, or not at all: asking again is right in any case.
+        drop(cut_short.await);
+        cluster.kill(leader);
+        cluster.start(leader).await;
+        let asked = cluster.leader().await;
+        loop {
+            match cluster.change(asked, promote(id)).await {
+                Ok(_) => break,
+                Err(ChangeError::Refused(ChangeRefusal::ChangeUnderWay)) => {}
+                Err(error) => panic!("expected the change, but {error}"),
+            }
+        }
+        let status = cluster.node(asked).status().await;
+        assert!(
+            status
+                .nodes
+                .iter()
+                .any(|node| node.node_id.0 == id && node.is_voter)
+        );
+    }
+    cluster.agreed().await;
+}

@@ -1,0 +1,81 @@
+//! Members that come and go, by the commands that an operator uses.
+
+use flotilla_tests::{Cluster, Flo, Host};
+use serde_json::json;
+
+/// What a command prints, without the end of the line.
+fn said(flo: &Flo, line: &[&str]) -> String {
+    flo.text(line).trim_end().to_owned()
+}
+
+#[test]
+fn a_cluster_grows_from_one_node_to_three_and_shrinks_again_while_runs_go_on() {
+    let mut cluster = Cluster::of(&[1], &[]);
+    let first = cluster.flo();
+    drop(first.text(&["kv", "set", "before", "1"]));
+    for id in [2, 3] {
+        cluster.grow(&Host::local(id));
+    }
+    let flo = cluster.flo();
+    assert_eq!(
+        said(&flo, &["cluster", "transfer-leader", "3"]),
+        "node 3 leads now"
+    );
+    assert_eq!(
+        said(&flo, &["cluster", "transfer-leader", "3"]),
+        "node 3 leads already"
+    );
+    assert_eq!(
+        said(&flo, &["cluster", "promote", "2"]),
+        "node 2 is already a voter"
+    );
+    let moved = flo.json(&["cluster", "transfer-leader", "2"]);
+    assert_eq!(moved, json!({"leader": 2, "changed": true}));
+    // Two of three are a majority now.
+    cluster.kill(1);
+    drop(cluster.flo_at(3).text(&["kv", "set", "between", "2"]));
+    cluster.restart(1);
+    cluster.await_health();
+    // The first one goes: what it wrote stays.
+    let (_, ended) = cluster.shrink(1);
+    assert!(ended.success(), "{ended}");
+    let (_, ended) = cluster.shrink(2);
+    assert!(ended.success(), "{ended}");
+    let last = cluster.flo();
+    assert_eq!(said(&last, &["kv", "get", "before"]), "1");
+    assert_eq!(said(&last, &["kv", "get", "between"]), "2");
+    assert_eq!(
+        said(&last, &["cluster", "remove", "1"]),
+        "node 1 is already no member"
+    );
+}
+
+#[test]
+fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
+    let mut cluster = Cluster::of(&[1], &[]);
+    cluster.grow(&Host::local(2));
+    let (host, _) = cluster.shrink(2);
+    let flo = cluster.flo();
+    let free = host.peer_address.to_string();
+    flo.refused(&["cluster", "add-learner", "2", &free])
+        .expect(3, "node_id_retired")
+        .hints("an id that was never used");
+    let own = cluster.node(1).host().peer_address.to_string();
+    flo.refused(&["cluster", "add-learner", "4", &own])
+        .expect(3, "address_taken");
+    flo.refused(&["cluster", "add-learner", "4", &free])
+        .expect(3, "node_unreachable")
+        .hints("--join");
+    flo.refused(&["cluster", "add-learner", "4", "nowhere"])
+        .expect(2, "invalid_argument")
+        .says("host:port");
+    flo.refused(&["cluster", "promote", "7"])
+        .expect(1, "node_not_found");
+    flo.refused(&["cluster", "transfer-leader"])
+        .expect(3, "last_voter");
+    flo.refused(&["cluster", "remove", "1"])
+        .expect(3, "last_voter")
+        .hints("promote another node first");
+    flo.refused(&["cluster", "remove", "0"])
+        .expect(2, "invalid_argument");
+}
