@@ -8,6 +8,7 @@ pub mod checker;
 pub mod history;
 pub mod nemesis;
 mod network;
+pub mod planted;
 pub mod report;
 pub mod run;
 mod stage;

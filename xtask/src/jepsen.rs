@@ -26,6 +26,7 @@ Options:
   --workload W,…   Only these workloads [default: all]
   --nemesis N,…    Only these nemeses; `all` for each in turn [default: combined]
   --bug B          Plants a bug into the nodes, to see it found
+  --planted        Plants each bug in turn instead, and says how soon it is found
   --report FILE    Writes the figures into the generated part of this document
   --folder DIR     Where the evidence is kept [default: the system's folder for temporary files]
   --keep           Keeps history, logs and timeline also when nothing is wrong

@@ -1,5 +1,6 @@
 //! What goes wrong while clients work.
 
+mod churn;
 mod clock;
 mod combined;
 mod disk;
@@ -103,6 +104,7 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
         Box::new(disk::SlowDisk::default()),
         Box::new(torn::TornWrite::default()),
         Box::new(rolling::RollingRestart),
+        Box::new(churn::Churn),
         Box::new(snapshot::SnapshotInstall::default()),
         Box::new(combined::Combined::default()),
     ]

@@ -1,45 +1,94 @@
-//! The generated part of docs/reliability.md.
+//! The generated parts of docs/reliability.md.
 
 use super::Report;
 use crate::history::Outcome;
+use crate::planted::{Found, Planted};
 use std::fmt::Write;
 
-const BEGIN: &str = "<!-- jepsen: begin -->";
-const END: &str = "<!-- jepsen: end -->";
+/// A part of the document that a run writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The figures of a storm.
+    Figures,
+    /// The planted bugs that were found.
+    Planted,
+}
 
-/// Replaces the generated part of a document by a table of these reports; a document without one gets
-/// it at its end.
+impl Part {
+    fn marks(self) -> [&'static str; 2] {
+        match self {
+            Self::Figures => ["<!-- jepsen: begin -->", "<!-- jepsen: end -->"],
+            Self::Planted => ["<!-- planted: begin -->", "<!-- planted: end -->"],
+        }
+    }
+}
+
+/// Replaces a generated part of a document; a document without it gets it at its end.
 #[must_use]
-pub fn rewrite(document: &str, reports: &[Report]) -> String {
-    let (before, after) = match (document.split_once(BEGIN), document.split_once(END)) {
+pub fn rewrite(document: &str, part: Part, table: &str) -> String {
+    let [begin, end] = part.marks();
+    let (before, after) = match (document.split_once(begin), document.split_once(end)) {
         (Some((before, _)), Some((_, after))) => (before.to_owned(), after),
         _ => (format!("{}\n\n", document.trim_end()), "\n"),
     };
-    format!("{before}{BEGIN}\n\n{}\n{END}{after}", table(reports))
+    format!("{before}{begin}\n\n{table}\n{end}{after}")
 }
 
-fn table(reports: &[Report]) -> String {
+/// The figures of each storm, and of all of them.
+#[must_use]
+pub fn figures(reports: &[Report]) -> String {
     let mut text = String::from(
         "| nemesis | seed | seconds | ok | fail | unknown | faults | slowest recovery | longest \
          silence | violations |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for report in reports {
-        let Report {
+        push(
+            &mut text,
+            &report.nemesis,
+            &report.seed.to_string(),
+            &[report],
+        );
+    }
+    let all: Vec<&Report> = reports.iter().collect();
+    push(&mut text, "all", "", &all);
+    text
+}
+
+/// A row for one report, or for several together.
+fn push(text: &mut String, name: &str, seed: &str, reports: &[&Report]) {
+    let sum = |part: &dyn Fn(&Report) -> u64| reports.iter().map(|one| part(one)).sum::<u64>();
+    let [ok, fail, unknown] = [Outcome::Ok, Outcome::Fail, Outcome::Unknown]
+        .map(|outcome| sum(&|report| report.count(outcome)));
+    let seconds = sum(&|report| report.seconds);
+    let faults = sum(&|report| report.faults as u64);
+    let violations = sum(&|report| report.violations.len() as u64);
+    let recoveries = reports.iter().flat_map(|report| &report.recoveries_ms);
+    let slowest_ms = recoveries.max().copied().unwrap_or(0);
+    let silences = reports.iter().map(|report| report.silence_ms_max);
+    let silence_ms_max = silences.max().unwrap_or(0);
+    writeln!(
+        text,
+        "| {name} | {seed} | {seconds} | {ok} | {fail} | {unknown} | {faults} | {slowest_ms} ms | \
+         {silence_ms_max} ms | {violations} |"
+    )
+    .expect("a string takes any text");
+}
+
+/// The bugs that were found, and how soon.
+#[must_use]
+pub fn planted(found: &[Found]) -> String {
+    let mut text =
+        String::from("| planted bug | workload | nemesis | found after |\n|---|---|---|---|\n");
+    for Found { planted, took, .. } in found {
+        let Planted {
+            bug,
+            workload,
             nemesis,
-            seed,
-            seconds,
-            faults,
-            silence_ms_max,
-            ..
-        } = report;
-        let [ok, fail, unknown] =
-            [Outcome::Ok, Outcome::Fail, Outcome::Unknown].map(|outcome| report.count(outcome));
-        let slowest_ms = report.recoveries_ms.iter().max().copied().unwrap_or(0);
-        let violations = report.violations.len();
+        } = planted;
+        let seconds = took.as_secs_f64();
         writeln!(
             text,
-            "| {nemesis} | {seed} | {seconds} | {ok} | {fail} | {unknown} | {faults} | \
-             {slowest_ms} ms | {silence_ms_max} ms | {violations} |"
+            "| `{bug}` | `{workload}` | `{nemesis}` | {seconds:.1} s |"
         )
         .expect("a string takes any text");
     }
@@ -52,12 +101,15 @@ mod tests {
 
     #[test]
     fn only_the_generated_part_is_replaced() {
-        let document = format!("# Head\n\n{BEGIN}\n\nold\n\n{END}\n\nTail\n");
-        let written = rewrite(&document, &[]);
+        let document = "# Head\n\n<!-- jepsen: begin -->\n\nold\n\n<!-- jepsen: end -->\n\nTail\n";
+        let table = figures(&[]);
+        let written = rewrite(document, Part::Figures, &table);
         assert!(written.starts_with("# Head\n\n<!-- jepsen: begin -->\n\n| nemesis"));
         assert!(written.ends_with("<!-- jepsen: end -->\n\nTail\n"));
         assert!(!written.contains("old"));
-        assert_eq!(rewrite(&written, &[]), written);
-        assert!(rewrite("# Head\n", &[]).starts_with("# Head\n\n<!-- jepsen"));
+        assert_eq!(rewrite(&written, Part::Figures, &table), written);
+        let both = rewrite(&written, Part::Planted, &planted(&[]));
+        assert!(both.starts_with(&written), "{both}");
+        assert!(both.contains("<!-- planted: begin -->\n\n| planted bug"));
     }
 }

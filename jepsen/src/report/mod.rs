@@ -3,7 +3,7 @@
 mod document;
 mod timeline;
 
-pub use document::rewrite;
+pub use document::{Part, figures, planted, rewrite};
 pub use timeline::draw;
 
 use crate::checker::{Violation, longest_silence_us};

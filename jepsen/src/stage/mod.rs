@@ -25,6 +25,8 @@ pub struct Stage {
     pub(crate) disks: BTreeMap<u64, SmallDisk>,
     /// Draws what faults are left to chance.
     pub(crate) random: StdRng,
+    /// Variables of every node.
+    environment: Vec<(String, String)>,
     /// Where the network is not what was wished for, why.
     pub(crate) remarks: Vec<String>,
 }
@@ -59,6 +61,7 @@ impl Stage {
             network,
             disks,
             random: StdRng::seed_from_u64(seed),
+            environment: environment.to_vec(),
             remarks,
         }
     }
@@ -98,6 +101,17 @@ impl Stage {
             node.restart();
         }
         ended
+    }
+
+    /// Puts a new node with an empty disk in a member's place, and returns its id, which is new too.
+    pub(crate) fn replace(&mut self, id: u64) -> u64 {
+        let successor = self.ids().into_iter().max().unwrap_or(id) + 1;
+        let (mut host, ended) = self.cluster.shrink(id);
+        assert!(ended.success(), "a removed member ended with {ended}");
+        host.node_id = successor;
+        host.environment = variables(self.cluster.scratch(), successor, &self.environment);
+        self.cluster.grow(&host);
+        successor
     }
 
     /// Sets how wrong a node's wall clock is, in milliseconds.
