@@ -7,7 +7,7 @@ use crate::group::{
     AckRecords, CreateGroup, DeleteGroup, JoinGroup, LeaveGroup, NackRecords, TakeRecords,
     TouchRecords,
 };
-use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, WorkerId};
+use crate::ids::{ActionRunNumber, Namespace, RunId, RunNumber, StreamNumber, WorkerId};
 use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
 use crate::namespace::{CreateNamespace, DeleteNamespace};
@@ -168,6 +168,8 @@ pub enum Subject {
     Schedule(DefinitionNumber),
     /// The trigger of a definition.
     Trigger(DefinitionNumber),
+    /// A stream.
+    Stream(StreamNumber),
     /// Nothing that could be set aside.
     Nothing,
 }

@@ -109,6 +109,7 @@ fn locate(
         Subject::Timer(timer) => of_timer(turn, timer),
         Subject::Schedule(definition) => Ok(Some((QuarantinedKind::Schedule, definition.0))),
         Subject::Trigger(definition) => Ok(Some((QuarantinedKind::Trigger, definition.0))),
+        Subject::Stream(number) => Ok(Some((QuarantinedKind::Stream, number.0))),
         Subject::Worker(_) | Subject::Nothing => Ok(None),
     }
 }

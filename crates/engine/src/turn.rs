@@ -417,14 +417,17 @@ impl<'t, 'e> Turn<'t, 'e> {
         self.entry.suspect = Some(subject);
     }
 
-    /// Whose work is done now, where it was said.
-    pub(crate) fn suspected(&self) -> Option<Subject> {
-        self.entry.suspect.clone()
-    }
-
-    /// Goes on with the work that was interrupted by that of another.
-    pub(crate) fn restore_suspect(&mut self, suspect: Option<Subject>) {
-        self.entry.suspect = suspect;
+    /// Does a piece of work of `subject` in between: a panic in it sets that aside, not whose work it
+    /// interrupts.
+    pub(crate) fn suspect_during<T>(
+        &mut self,
+        subject: Subject,
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let interrupted = self.entry.suspect.replace(subject);
+        let result = work(self);
+        self.entry.suspect = interrupted;
+        result
     }
 
     /// The entry's offers.

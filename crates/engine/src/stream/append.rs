@@ -5,6 +5,7 @@ use super::set_aside::check_in_service;
 use super::{Numbered, announce, find, retention, store};
 use crate::bytes::Bytes;
 use crate::codec::fingerprint;
+use crate::command::Subject;
 use crate::ids::{Namespace, PartitionKey, StreamName};
 use crate::limits::{
     APPEND_BYTES_MAX, APPEND_RECORDS_MAX, HEADER_BYTES_MAX, HEADERS_MAX, PAYLOAD_BYTES_MAX,
@@ -159,6 +160,9 @@ pub(crate) struct NewContent {
 
 /// Appends one record of the engine's own to the first partition of a stream, which is created if it
 /// is missing: no bound on the number of streams stands in the way.
+///
+/// A panic sets the stream aside, not who appends to it. One that is set aside grows on, but is no
+/// longer brought back to its limits; should that fail as well, it is the work of who appends.
 pub(crate) fn append(
     turn: &mut Turn<'_, '_>,
     (namespace, name): (&Namespace, &StreamName),
@@ -170,8 +174,16 @@ pub(crate) fn append(
         Some(found) => found,
         None => open(turn, (namespace, name), StreamSettings::default())?,
     };
-    push(turn, &mut target, 0, new);
-    finish(turn, target)?;
+    let number = target.0;
+    let grow = |turn: &mut Turn<'_, '_>| {
+        push(turn, &mut target, 0, new);
+        finish(turn, target)
+    };
+    if turn.is_stream_quarantined(number) {
+        grow(turn)?;
+    } else {
+        turn.suspect_during(Subject::Stream(number), grow)?;
+    }
     if is_new {
         trigger::stream_appeared(turn, &(namespace.clone(), name.clone()))?;
     }

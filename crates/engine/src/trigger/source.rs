@@ -39,15 +39,14 @@ fn change_each(
     change: impl Fn(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> Outcome<()>,
 ) -> Result<(), StoreError> {
     let triggers = turn.list::<TriggersByStream>(source, GROUPS_MAX as usize)?;
-    let suspect = turn.suspected();
     for ((_, _, namespace, workflow), _) in triggers {
         let key = (namespace, workflow);
         let mut record = load(turn, &key)?;
         let Some(mut live) = record.live.clone() else {
             continue;
         };
-        turn.suspect(Subject::Trigger(live.definition));
-        match change(turn, &key, &mut live) {
+        let subject = Subject::Trigger(live.definition);
+        match turn.suspect_during(subject, |turn| change(turn, &key, &mut live)) {
             Ok(()) => {}
             Err(Halt::Store(error)) => return Err(error),
             Err(Halt::Rejected(rejection)) => {
@@ -59,6 +58,5 @@ fn change_each(
             turn.put::<Triggers>(&key, record);
         }
     }
-    turn.restore_suspect(suspect);
     Ok(())
 }

@@ -9,8 +9,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, Definitions, Groups, RunRecord, Runs, Streams, Table, TimerKey, Timers, Workflows,
-    encode_key, encode_record,
+    Cluster, Definitions, Groups, RunRecord, Runs, StreamRecord, Streams, Table, TimerKey, Timers,
+    Workflows, encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -154,7 +154,8 @@ impl World {
             "damage-schedule" => self.damage_definition(&line.word(), |one| one.schedule = None),
             "damage-trigger" => self.damage_definition(&line.word(), |one| one.trigger = None),
             "damage-group" => self.damage_group(&line.word()),
-            "damage-stream" => self.damage_stream(&line.word()),
+            "damage-stream" => self.damage_stream(&line.word(), |one| one.records_count = 0),
+            "damage-partitions" => self.damage_stream(&line.word(), |one| one.partitions.clear()),
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -284,12 +285,12 @@ impl World {
         self.plant::<Groups>(&number, &group);
     }
 
-    /// Plants a bug: the stream of this name thinks that it is empty.
-    fn damage_stream(&mut self, name: &str) {
+    /// Plants a bug: the stream of this name does not know what it holds.
+    fn damage_stream(&mut self, name: &str, damage: impl Fn(&mut StreamRecord)) {
         let mut streams = self.rows::<Streams>().into_iter();
         let found = streams.find(|(_, stream)| stream.name.as_str() == name);
         let (number, mut stream) = found.expect("the stream exists");
-        stream.records_count = 0;
+        damage(&mut stream);
         self.plant::<Streams>(&number, &stream);
     }
 
@@ -320,6 +321,7 @@ fn looks_back(line: &str) -> bool {
                 | "damage-trigger"
                 | "damage-group"
                 | "damage-stream"
+                | "damage-partitions"
         )
     })
 }
