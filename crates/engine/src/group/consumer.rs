@@ -34,7 +34,8 @@ pub struct JoinGroup {
     /// What a group that is missing is created with; `None` refuses instead.
     pub create: Option<NewGroup>,
     /// Whether the process has joined before. The first join takes the name over from whoever has it;
-    /// a renewal is refused when a newer process has done so.
+    /// a renewal is refused when a newer process has done so, and so is the first join, sent again, of
+    /// the process that was replaced last.
     pub is_renewal: bool,
 }
 
@@ -67,16 +68,17 @@ impl JoinGroup {
         let ack_timeout_ms = target.1.settings.ack_timeout_ms();
         let key = (target.0, self.consumer.clone());
         let now_ms = turn.now_ms();
-        match turn.get::<Consumers>(&key)? {
+        let known = turn.get::<Consumers>(&key)?;
+        match &known {
             Some(known) if known.incarnation == self.incarnation => {
                 let heard = ConsumerRecord {
                     heard_at_ms: now_ms,
-                    ..(*known).clone()
+                    ..(**known).clone()
                 };
                 turn.put::<Consumers>(&key, heard);
                 return Ok(Reply::GroupJoined { ack_timeout_ms });
             }
-            Some(_) if self.is_renewal => {
+            Some(known) if self.is_renewal || known.replaced == Some(self.incarnation) => {
                 return Err(Rejection::ConsumerReplaced(self.consumer.clone()).into());
             }
             Some(_) | None => {}
@@ -88,6 +90,7 @@ impl JoinGroup {
             ConsumerRecord {
                 number,
                 incarnation: self.incarnation,
+                replaced: known.map(|known| known.incarnation),
                 worker: self.worker.clone(),
                 joined_at_ms: now_ms,
                 heard_at_ms: now_ms,

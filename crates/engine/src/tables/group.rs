@@ -109,6 +109,8 @@ pub struct ConsumerRecord {
     pub number: u32,
     /// A random number of its process.
     pub incarnation: u64,
+    /// That of the process which had the name before: it joined once, and may not take the name back.
+    pub replaced: Option<u64>,
     /// The worker that it consumes for: its records are counted there, and it gets nothing while that
     /// worker drains (A20, A21).
     pub worker: Option<WorkerId>,

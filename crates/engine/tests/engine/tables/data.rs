@@ -98,6 +98,7 @@ fn group_rows() -> Vec<Row> {
             ConsumerRecord {
                 number: 4,
                 incarnation: 5,
+                replaced: Some(6),
                 worker: Some(samples::worker()),
                 joined_at_ms: 1_000,
                 heard_at_ms: 2_000,
