@@ -1,5 +1,6 @@
 //! Creating a consumer group (A31).
 
+use super::set_aside::check_in_service;
 use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
 use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
 use crate::limits::GROUPS_MAX;
@@ -37,12 +38,13 @@ pub struct NewGroup {
 impl CreateGroup {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
-        let Some((_, group)) = find(turn, source.0, &self.group.group)? else {
+        let Some(found) = find(turn, source.0, &self.group.group)? else {
             let (number, group) = open(turn, source, &self.group.group, &self.new)?;
             turn.put::<Groups>(&number, group);
             return Ok(Reply::GroupCreated { is_new: true });
         };
-        if group.settings != self.new.settings {
+        check_in_service(turn, &found, &self.group)?;
+        if found.1.settings != self.new.settings {
             return Err(Rejection::GroupExists(self.group.clone()).into());
         }
         Ok(Reply::GroupCreated { is_new: false })

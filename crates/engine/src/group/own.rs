@@ -1,6 +1,7 @@
 //! The groups of triggers (W41): read by the trigger alone, without consumers and leases.
 
 use super::create::{NewGroup, open};
+use super::set_aside::check_in_service;
 use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
 use crate::definition::Consumption;
 use crate::ids::{GroupNumber, Namespace, WorkflowName};
@@ -24,7 +25,8 @@ pub(crate) struct Claim {
 /// Makes a group a trigger's own. A new one begins where the stream does, one that is there goes on.
 ///
 /// # Errors
-/// [`Rejection::GroupTaken`] when it has consumers, records that are not settled, or another trigger.
+/// [`Rejection::GroupTaken`] when it has consumers, records that are not settled, or another trigger;
+/// [`Rejection::GroupQuarantined`] when it is set aside.
 pub(crate) fn claim(
     turn: &mut Turn<'_, '_>,
     source: stream::Numbered,
@@ -32,7 +34,10 @@ pub(crate) fn claim(
 ) -> Outcome<GroupNumber> {
     let found = find(turn, source.0, &claim.group.group)?;
     let (number, mut group) = match found {
-        Some(found) => found,
+        Some(found) => {
+            check_in_service(turn, &found, &claim.group)?;
+            found
+        }
         None => {
             let new = NewGroup {
                 settings: GroupSettings::default(),

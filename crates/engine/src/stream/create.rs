@@ -1,5 +1,6 @@
 //! Creating a stream (A30).
 
+use super::set_aside::check_in_service;
 use super::{Numbered, announce, find};
 use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::limits::{PARTITIONS_MAX, STREAMS_MAX};
@@ -26,7 +27,8 @@ impl CreateStream {
         if self.settings.partitions.get() > PARTITIONS_MAX {
             return Err(Rejection::too_many("partitions", PARTITIONS_MAX as usize).into());
         }
-        if let Some((_, stream)) = find(turn, namespace, &self.stream)? {
+        if let Some((number, stream)) = find(turn, namespace, &self.stream)? {
+            check_in_service(turn, number, &self.stream)?;
             if stream.settings != self.settings {
                 return Err(Rejection::StreamExists(self.stream.clone()).into());
             }

@@ -21,7 +21,8 @@ use std::sync::Arc;
 /// with the same group goes on where the old one stood.
 ///
 /// # Errors
-/// [`Rejection::GroupTaken`] when others read with the group that it names.
+/// [`Rejection::GroupTaken`] when others read with the group that it names,
+/// [`Rejection::GroupQuarantined`] when that is set aside.
 pub(crate) fn make_live(
     turn: &mut Turn<'_, '_>,
     key: &TriggerKey,
