@@ -5,6 +5,7 @@
 //! decides what comes first; there the same work is done by tasks, and takes time by agreement only.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,9 +22,9 @@ pub enum Execution {
     CallersRuntime(Arc<dyn Pace>),
 }
 
-/// Work of a replica that blocks a thread.
+/// A kind of work of a replica that blocks a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum Chore {
     /// Writing what waits to the log.
     LogWrite,
     /// Reading the log from its device.
@@ -36,30 +37,31 @@ pub enum Work {
     SnapshotPart,
 }
 
-/// How long work takes in a simulation.
+/// How long chores take in a simulation.
 pub trait Pace: Send + Sync + 'static {
-    /// How long this piece of work takes.
-    fn duration(&self, work: Work) -> Duration;
+    /// How long this one takes.
+    fn duration(&self, chore: Chore) -> Duration;
 }
 
-/// Who does the work that blocks; clones share it.
+/// Who does a replica's chores; clones share it.
 #[derive(Clone)]
-pub(crate) enum Workers {
+pub(crate) enum Chores {
     /// Threads beside the runtime.
     Threads(Threads),
     /// Tasks of the runtime.
     Tasks(Arc<dyn Pace>),
 }
 
-impl Workers {
+impl Chores {
     /// Works off a queue until its senders are gone, in order. `work` gets what has come first, and the
-    /// queue behind it, of which it may take more.
+    /// queue behind it, of which it may take more. A panic ends it, and is told in the log of the
+    /// process: the senders find the queue closed.
     ///
     /// # Errors
     /// [`io::Error`] when the system has no thread to give.
     pub(crate) fn serve<T: Send + 'static>(
         &self,
-        (name, kind): (String, Work),
+        (name, chore): (String, Chore),
         mut queue: mpsc::Receiver<T>,
         mut work: impl FnMut(T, &mut mpsc::Receiver<T>) + Send + 'static,
     ) -> io::Result<()> {
@@ -73,8 +75,11 @@ impl Workers {
                 let pace = Arc::clone(pace);
                 tokio::spawn(async move {
                     while let Some(first) = queue.recv().await {
-                        pass(pace.duration(kind)).await;
-                        work(first, &mut queue);
+                        pass(pace.duration(chore)).await;
+                        if let Err(error) = contained(|| work(first, &mut queue)) {
+                            tracing::error!(task = name, %error, "a task of the replica ended");
+                            return;
+                        }
                     }
                 });
                 Ok(())
@@ -82,13 +87,13 @@ impl Workers {
         }
     }
 
-    /// Does a piece of work aside.
+    /// Does a chore aside.
     ///
     /// # Errors
     /// [`io::Error`] when it panicked.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        kind: Work,
+        chore: Chore,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
         match self {
@@ -96,8 +101,8 @@ impl Workers {
                 .await
                 .map_err(io::Error::other),
             Self::Tasks(pace) => {
-                pass(pace.duration(kind)).await;
-                Ok(work())
+                pass(pace.duration(chore)).await;
+                contained(work)
             }
         }
     }
@@ -111,13 +116,23 @@ impl Workers {
     }
 }
 
-impl From<Execution> for Workers {
+impl From<Execution> for Chores {
     fn from(execution: Execution) -> Self {
         match execution {
             Execution::OwnThreads => Self::Threads(Threads::default()),
             Execution::CallersRuntime(pace) => Self::Tasks(pace),
         }
     }
+}
+
+/// Does what a thread of its own would do: a panic ends the work, not who waits for it.
+fn contained<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("no message");
+        io::Error::other(format!("a chore of the replica panicked: {text}"))
+    })
 }
 
 async fn pass(duration: Duration) {
@@ -156,11 +171,14 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata, Subscriber};
 
     struct AtOnce;
 
     impl Pace for AtOnce {
-        fn duration(&self, _work: Work) -> Duration {
+        fn duration(&self, _chore: Chore) -> Duration {
             Duration::ZERO
         }
     }
@@ -169,7 +187,7 @@ mod tests {
     async fn threads_and_tasks_alike_work_off_a_queue_in_order_and_do_work_aside() {
         let tasks = Execution::CallersRuntime(Arc::new(AtOnce));
         for execution in [Execution::OwnThreads, tasks] {
-            let workers = Workers::from(execution);
+            let chores = Chores::from(execution);
             let (sender, queue) = mpsc::channel(100);
             let (worked, mut done) = mpsc::channel(100);
             let work = move |first: u32, queue: &mut mpsc::Receiver<u32>| {
@@ -178,8 +196,8 @@ mod tests {
                     worked.try_send(next).unwrap();
                 }
             };
-            workers
-                .serve(("test".to_owned(), Work::Apply), queue, work)
+            chores
+                .serve(("test".to_owned(), Chore::Apply), queue, work)
                 .unwrap();
             for number in 0..99 {
                 sender.send(number).await.unwrap();
@@ -187,10 +205,63 @@ mod tests {
             for number in 0..99 {
                 assert_eq!(done.recv().await, Some(number));
             }
-            assert_eq!(workers.run(Work::Capture, || 7).await.unwrap(), 7);
+            assert_eq!(chores.run(Chore::Capture, || 7).await.unwrap(), 7);
             drop(sender);
             assert_eq!(done.recv().await, None);
-            workers.join();
+            chores.join();
         }
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_chore_is_an_error_of_who_waits_for_it() {
+        let tasks = Execution::CallersRuntime(Arc::new(AtOnce));
+        for execution in [Execution::OwnThreads, tasks] {
+            let chores = Chores::from(execution);
+            let ended = chores.run(Chore::Capture, || panic!("no room")).await;
+            let ended: io::Result<()> = ended;
+            let text = ended.unwrap_err().to_string();
+            assert!(text.contains("no room"), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_says_so_and_closes_its_queue() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let listening = tracing::subscriber::set_default(Errors(Arc::clone(&told)));
+        let chores = Chores::from(Execution::CallersRuntime(Arc::new(AtOnce)));
+        let (sender, queue) = mpsc::channel(1);
+        let work = |(), _: &mut mpsc::Receiver<()>| panic!("no room");
+        chores
+            .serve(("test".to_owned(), Chore::Apply), queue, work)
+            .unwrap();
+        sender.send(()).await.unwrap();
+        sender.closed().await;
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        drop(listening);
+    }
+
+    /// Counts the errors that are told.
+    struct Errors(Arc<AtomicUsize>);
+
+    impl Subscriber for Errors {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            *metadata.level() == Level::ERROR
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
     }
 }

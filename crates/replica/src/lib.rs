@@ -40,7 +40,7 @@ pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
-pub use execution::{Execution, Pace, Work};
+pub use execution::{Chore, Execution, Pace};
 pub use fatal::FatalError;
 pub use hooks::{Hooks, NoOffers, OfferSource};
 pub use log::contents::LogContents;

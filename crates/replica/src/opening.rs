@@ -7,7 +7,7 @@ use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::{divergence, outage, recovery, retirement, upkeep};
 use crate::core::{Core, SubmitCounters};
-use crate::execution::{Execution, Workers};
+use crate::execution::{Chores, Execution};
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
 use crate::identity;
@@ -40,36 +40,32 @@ const WORKER_THREADS: usize = 2;
 
 /// Starts a replica where its hooks say.
 pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, StartError> {
-    let workers = Workers::from(hooks.execution.clone());
+    let chores = Chores::from(hooks.execution.clone());
     match hooks.execution {
-        Execution::OwnThreads => start_apart(config, hooks, workers).await,
+        Execution::OwnThreads => start_apart(config, hooks, chores).await,
         Execution::CallersRuntime(_) => {
-            let core = open(config, hooks, workers.clone()).await?;
-            Ok(Running::new(core, None, workers))
+            let core = open(config, hooks, chores.clone()).await?;
+            Ok(Running::new(core, None, chores))
         }
     }
 }
 
 /// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats.
-async fn start_apart(
-    config: Config,
-    hooks: Hooks,
-    workers: Workers,
-) -> Result<Running, StartError> {
+async fn start_apart(config: Config, hooks: Hooks, chores: Chores) -> Result<Running, StartError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .thread_name(format!("raft-{}", config.node_id.0))
         .enable_all()
         .build()
         .map_err(StartError::Thread)?;
-    let opened = runtime.spawn(open(config, hooks, workers.clone())).await;
+    let opened = runtime.spawn(open(config, hooks, chores.clone())).await;
     let opened = opened
         .map_err(|error| StartError::Consensus(error.to_string()))
         .flatten();
     match opened {
-        Ok(core) => Ok(Running::new(core, Some(runtime), workers)),
+        Ok(core) => Ok(Running::new(core, Some(runtime), chores)),
         Err(error) => {
-            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &workers));
+            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &chores));
             if closing.await.is_err() {
                 tracing::error!("a refused start could not be cleaned up");
             }
@@ -78,13 +74,13 @@ async fn start_apart(
     }
 }
 
-async fn open(config: Config, hooks: Hooks, workers: Workers) -> Result<Arc<Core>, StartError> {
+async fn open(config: Config, hooks: Hooks, chores: Chores) -> Result<Arc<Core>, StartError> {
     if let Formation::Found { peers } = &config.formation
         && !peers.contains_key(&config.node_id)
     {
         return Err(StartError::NotListed(config.node_id));
     }
-    let (core, rounds) = assemble(&config, &hooks, &workers).await?;
+    let (core, rounds) = assemble(&config, &hooks, &chores).await?;
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
@@ -119,7 +115,7 @@ struct Opened {
     clock: Arc<StampClock>,
 }
 
-fn open_directory(config: &Config, hooks: &Hooks, workers: &Workers) -> Result<Opened, StartError> {
+fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Opened, StartError> {
     let directory = &config.data_directory;
     let node_id = config.node_id.0;
     let lock = lock(hooks.storage.as_ref(), directory)?;
@@ -130,7 +126,7 @@ fn open_directory(config: &Config, hooks: &Hooks, workers: &Workers) -> Result<O
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();
-    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), workers);
+    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), chores);
     let log = log.map_err(|error| {
         let directory = directory.clone();
         StartError::Log { directory, error }
@@ -143,7 +139,7 @@ fn open_directory(config: &Config, hooks: &Hooks, workers: &Workers) -> Result<O
         clock: Arc::clone(&clock),
         outlets: outlets.clone(),
     };
-    let machine = Machine::start(applier, workers);
+    let machine = Machine::start(applier, chores);
     let machine = machine.map_err(|error| StartError::Consensus(error.to_string()))?;
     Ok(Opened {
         lock,
@@ -160,11 +156,11 @@ fn open_directory(config: &Config, hooks: &Hooks, workers: &Workers) -> Result<O
 async fn assemble(
     config: &Config,
     hooks: &Hooks,
-    workers: &Workers,
+    chores: &Chores,
 ) -> Result<(Arc<Core>, ReadRounds), StartError> {
     let tuning = raft::config::config(&config.tuning)
         .map_err(|error| StartError::Tuning(error.to_string()))?;
-    let mut opened = open_directory(config, hooks, workers)?;
+    let mut opened = open_directory(config, hooks, chores)?;
     let name = LocalName {
         node_id: config.node_id.0,
         incarnation: opened.identity.incarnation,
@@ -178,7 +174,7 @@ async fn assemble(
     if let Some(cluster_id) = cluster_id(membership.effective().membership()) {
         local.enter(cluster_id);
     }
-    let links = Arc::new(Links::new(Arc::clone(&hooks.transport), workers.clone()));
+    let links = Arc::new(Links::new(Arc::clone(&hooks.transport), chores.clone()));
     let connections = Connections {
         local: Arc::clone(&local),
         links: Arc::clone(&links),

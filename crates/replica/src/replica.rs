@@ -5,7 +5,7 @@ use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
 use crate::cluster::status::{self, Status};
 use crate::core::Core;
-use crate::execution::Work;
+use crate::execution::Chore;
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
 use crate::membership::voters;
@@ -241,8 +241,8 @@ impl Replica {
         // So that a restart has nothing to replay; a crash at this moment only costs the replay.
         match core
             .links
-            .workers
-            .run(Work::Capture, move || store.flush())
+            .chores
+            .run(Chore::Capture, move || store.flush())
             .await
         {
             Ok(Ok(())) => {}

@@ -1,7 +1,7 @@
 //! A replica's parts together with what runs them, and how they end.
 
 use crate::core::Core;
-use crate::execution::Workers;
+use crate::execution::Chores;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -15,15 +15,15 @@ pub(crate) struct Running {
     core: Option<Arc<Core>>,
     /// The replica's own; unset where it runs on its caller's.
     runtime: Option<Runtime>,
-    workers: Workers,
+    chores: Chores,
 }
 
 impl Running {
-    pub(crate) fn new(core: Arc<Core>, runtime: Option<Runtime>, workers: Workers) -> Self {
+    pub(crate) fn new(core: Arc<Core>, runtime: Option<Runtime>, chores: Chores) -> Self {
         Self {
             core: Some(core),
             runtime,
-            workers,
+            chores,
         }
     }
 
@@ -41,12 +41,12 @@ impl Drop for Running {
         let Some(runtime) = self.runtime.take() else {
             return;
         };
-        let workers = self.workers.clone();
+        let chores = self.chores.clone();
         // On a thread of its own: this may be a thread of the caller's runtime, and a runtime must
         // not wait for the end of another one.
         let closing = std::thread::spawn(move || {
             drop(core);
-            close(runtime, &workers);
+            close(runtime, &chores);
         });
         if closing.join().is_err() {
             tracing::error!("the replica did not close in order");
@@ -55,7 +55,7 @@ impl Drop for Running {
 }
 
 /// Ends all tasks, and then the threads that wait for them. Blocks.
-pub(crate) fn close(runtime: Runtime, workers: &Workers) {
+pub(crate) fn close(runtime: Runtime, chores: &Chores) {
     runtime.shutdown_timeout(CLOSE_TIMEOUT);
-    workers.join();
+    chores.join();
 }

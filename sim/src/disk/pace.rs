@@ -1,7 +1,7 @@
 //! How long a machine's disk and processor take.
 
 use crate::random::Random;
-use flotilla_replica::{Pace, Work};
+use flotilla_replica::{Chore, Pace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -29,15 +29,15 @@ impl DiskPace {
 }
 
 impl Pace for DiskPace {
-    fn duration(&self, work: Work) -> Duration {
+    fn duration(&self, chore: Chore) -> Duration {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         let slowness_ms = self.slowness_ms.load(Ordering::Relaxed);
-        let usual_ms = match work {
-            Work::LogWrite => random.within(0..3),
+        let usual_ms = match chore {
+            Chore::LogWrite => random.within(0..3),
             // Most entries are applied within the millisecond.
-            Work::Apply => u64::from(random.chance(50)),
-            Work::LogRead | Work::SnapshotPart => random.within(0..2),
-            Work::Capture => random.within(1..20),
+            Chore::Apply => u64::from(random.chance(50)),
+            Chore::LogRead | Chore::SnapshotPart => random.within(0..2),
+            Chore::Capture => random.within(1..20),
         };
         Duration::from_millis(usual_ms + random.within(0..slowness_ms + 1))
     }

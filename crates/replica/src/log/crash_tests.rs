@@ -1,6 +1,6 @@
 //! What the log must still have after a power cut, a failing disk or a flipped bit.
 
-use crate::execution::{Execution, Workers};
+use crate::execution::{Chores, Execution};
 use crate::log::device::{Durability, LogDevice, Operation};
 use crate::log::memory_device::MemoryDevice;
 use crate::log::record::{self, LogEntry};
@@ -34,7 +34,7 @@ fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
         1,
         device,
         watch::channel(Some(u64::MAX)).1,
-        &Workers::from(Execution::OwnThreads),
+        &Chores::from(Execution::OwnThreads),
     )
 }
 
@@ -127,7 +127,7 @@ async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
     let mut store =
-        LogStore::open(1, device, receiver, &Workers::from(Execution::OwnThreads)).unwrap();
+        LogStore::open(1, device, receiver, &Chores::from(Execution::OwnThreads)).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();

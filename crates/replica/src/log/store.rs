@@ -1,6 +1,6 @@
 //! The log as openraft sees it.
 
-use crate::execution::{Work, Workers};
+use crate::execution::{Chore, Chores};
 use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
 use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
@@ -64,7 +64,7 @@ pub(crate) struct LogStore {
     window: Arc<RwLock<Window>>,
     jobs: mpsc::Sender<Job>,
     counters: Arc<WriterCounters>,
-    workers: Workers,
+    chores: Chores,
     /// The last index whose effects survive a crash without the log.
     state_durable: watch::Receiver<Option<u64>>,
 }
@@ -81,7 +81,7 @@ impl LogStore {
         node_id: u64,
         device: Arc<dyn LogDevice>,
         state_durable: watch::Receiver<Option<u64>>,
-        workers: &Workers,
+        chores: &Chores,
     ) -> Result<Self, LogOpenError> {
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
@@ -91,14 +91,14 @@ impl LogStore {
             counters: Arc::clone(&counters),
         };
         let jobs = writer
-            .spawn(node_id, workers)
+            .spawn(node_id, chores)
             .map_err(LogOpenError::Thread)?;
         Ok(Self {
             device,
             window,
             jobs,
             counters,
-            workers: workers.clone(),
+            chores: chores.clone(),
             state_durable,
         })
     }
@@ -161,8 +161,8 @@ impl LogStore {
         let device = Arc::clone(&self.device);
         let end = range.end;
         let mut entries = self
-            .workers
-            .run(Work::LogRead, move || {
+            .chores
+            .run(Chore::LogRead, move || {
                 read_device(device.as_ref(), range, bytes_max)
             })
             .await??;

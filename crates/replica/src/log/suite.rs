@@ -1,7 +1,7 @@
 //! openraft's own test suite for stores, over both real stores.
 
 use crate::clock::{StampClock, SystemClock};
-use crate::execution::{Execution, Workers};
+use crate::execution::{Chores, Execution};
 use crate::log::record::LogEntry;
 use crate::log::store::LogStore;
 use crate::membership::{StoredMembership, term_of};
@@ -82,13 +82,13 @@ impl RaftStateMachine<TypeConfig> for GapFilling {
 
 /// Lets a store close before its directory goes and the next one opens.
 struct Guard {
-    workers: Workers,
+    chores: Chores,
     _directory: TempDir,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.workers.join();
+        self.chores.join();
     }
 }
 
@@ -103,10 +103,10 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         let store = RocksStorage
             .open_state(directory.path())
             .expect("an empty state");
-        let workers = Workers::from(Execution::OwnThreads);
+        let chores = Chores::from(Execution::OwnThreads);
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
-        let log = LogStore::open(1, device, state_durable, &workers).expect("an empty log");
+        let log = LogStore::open(1, device, state_durable, &chores).expect("an empty log");
         let applier = Applier {
             node_id: 1,
             digest_interval: 1_024,
@@ -114,9 +114,9 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
             outlets: Outlets::new(),
         };
-        let machine = Machine::start(applier, &workers).expect("an empty state");
+        let machine = Machine::start(applier, &chores).expect("an empty state");
         let guard = Guard {
-            workers,
+            chores,
             _directory: directory,
         };
         Ok((guard, log, GapFilling(machine)))

@@ -5,7 +5,7 @@
 //! batch are released in order, after its sync. After a failure nothing more is written: what the
 //! device holds is unknown, and openraft ends this node on the first failed callback.
 
-use crate::execution::{Work, Workers};
+use crate::execution::{Chore, Chores};
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
 use crate::raft::type_config::TypeConfig;
@@ -55,11 +55,11 @@ impl Writer {
     ///
     /// # Errors
     /// [`io::Error`] when the system has no thread to give.
-    pub(crate) fn spawn(self, node_id: u64, workers: &Workers) -> io::Result<mpsc::Sender<Job>> {
+    pub(crate) fn spawn(self, node_id: u64, chores: &Chores) -> io::Result<mpsc::Sender<Job>> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let name = format!("log-writer-{node_id}");
         let mut failure: Option<String> = None;
-        workers.serve((name, Work::LogWrite), receiver, move |first, queue| {
+        chores.serve((name, Chore::LogWrite), receiver, move |first, queue| {
             self.write_together(first, queue, &mut failure);
         })?;
         Ok(sender)

@@ -1,6 +1,6 @@
 //! How openraft reaches a peer.
 
-use crate::execution::Workers;
+use crate::execution::Chores;
 use crate::membership::Member;
 use crate::network::calls::{Answers, PeerCalls, PeerError};
 use crate::network::convert;
@@ -50,7 +50,7 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
         Connection {
             local: Arc::clone(&self.local),
             target,
-            workers: self.links.workers.clone(),
+            chores: self.links.chores.clone(),
             calls: self.links.connect(&node.peer_address),
             short_calls: self.links.calls(&node.peer_address),
         }
@@ -61,7 +61,7 @@ impl RaftNetworkFactory<TypeConfig> for Connections {
 pub(crate) struct Connection {
     local: Arc<Local>,
     target: u64,
-    workers: Workers,
+    chores: Chores,
     /// For appends or a snapshot.
     calls: Arc<dyn PeerCalls>,
     short_calls: Arc<dyn PeerCalls>,
@@ -204,7 +204,7 @@ impl NetSnapshot<TypeConfig> for Connection {
         option: RPCOption,
     ) -> Result<SnapshotResponse<TypeConfig>, StreamingError<TypeConfig>> {
         let sender = self.local.sender(self.target);
-        let parts = snapshots::send((sender, &vote), snapshot, self.workers.clone());
+        let parts = snapshots::send((sender, &vote), snapshot, self.chores.clone());
         let limit = option.hard_ttl();
         let answered = tokio::select! {
             answered = tokio::time::timeout(limit, self.calls.install_snapshot(parts)) => answered,

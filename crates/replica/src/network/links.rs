@@ -1,7 +1,7 @@
 //! Who this node is to its peers, and its connections to them.
 
 use crate::clock::StampClock;
-use crate::execution::Workers;
+use crate::execution::Chores;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::ForwardLink;
 use crate::network::protocol::Sender;
@@ -118,17 +118,17 @@ impl Local {
 
 /// The connections to peers beside those that openraft holds.
 pub(crate) struct Links {
-    /// Who packs and unpacks snapshots.
-    pub(crate) workers: Workers,
+    /// Who packs and unpacks snapshots, on threads or as tasks.
+    pub(crate) chores: Chores,
     transport: Arc<dyn Transport>,
     calls: Mutex<BTreeMap<String, Arc<dyn PeerCalls>>>,
     forwards: Mutex<BTreeMap<String, Arc<ForwardLink>>>,
 }
 
 impl Links {
-    pub(crate) fn new(transport: Arc<dyn Transport>, workers: Workers) -> Self {
+    pub(crate) fn new(transport: Arc<dyn Transport>, chores: Chores) -> Self {
         Self {
-            workers,
+            chores,
             transport,
             calls: Mutex::default(),
             forwards: Mutex::default(),

@@ -1,7 +1,7 @@
 //! A snapshot on its way from leader to follower.
 
 use crate::core::Core;
-use crate::execution::{Work, Workers};
+use crate::execution::{Chore, Chores};
 use crate::log::vote::Vote;
 use crate::membership;
 use crate::network::calls::{PeerError, Requests};
@@ -26,7 +26,7 @@ type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
 pub(crate) fn send(
     (sender, vote): (Sender, &Vote),
     snapshot: Snapshot,
-    workers: Workers,
+    chores: Chores,
 ) -> Requests<SnapshotPart> {
     let (parts, receiver) = mpsc::channel(PARTS_AHEAD);
     let begin = snapshot_part::Part::Begin(SnapshotBegin {
@@ -47,7 +47,7 @@ pub(crate) fn send(
             if parts.send(SnapshotPart { part: Some(part) }).await.is_err() {
                 return;
             }
-            let packed = workers.run(Work::SnapshotPart, move || (packer.pack(), packer));
+            let packed = chores.run(Chore::SnapshotPart, move || (packer.pack(), packer));
             let Ok((Ok(part), rest)) = packed.await.inspect(|(packed, _)| tell(packed)) else {
                 return;
             };
@@ -101,7 +101,7 @@ pub(crate) async fn receive_rows(
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
-                let written = core.links.workers.run(Work::SnapshotPart, move || {
+                let written = core.links.chores.run(Chore::SnapshotPart, move || {
                     unpacker
                         .rows(rows.checksum, &rows.compressed)
                         .map(|()| unpacker)

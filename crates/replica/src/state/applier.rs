@@ -1,10 +1,10 @@
-//! Applying committed entries, on a thread of its own so that nothing starves it.
+//! Applying committed entries, on a thread of its own so that nothing starves it; in a simulation as a task.
 //!
-//! The thread owns the engine. For each entry it writes one batch: what the engine and the replica's
+//! It owns the engine. For each entry it writes one batch: what the engine and the replica's
 //! own rows change, the digest and the log id. Only then are the proposer and the subscribers told.
 
 use crate::clock::StampClock;
-use crate::execution::{Work, Workers};
+use crate::execution::{Chore, Chores};
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Entries handed over before the thread has taken them.
+/// Entries handed over before the applier has taken them.
 const QUEUE_MAX: usize = 256;
 /// Digest reports are kept for so many indexes.
 const REPORTS_KEPT: usize = 4;
@@ -51,7 +51,7 @@ pub(crate) enum ApplyError {
     },
 }
 
-/// What the thread is asked to do.
+/// What the applier is asked to do.
 pub(crate) enum Job {
     Apply(LogEntry, Option<ApplyResponder<TypeConfig>>),
     /// Answers once everything before it is done.
@@ -98,11 +98,11 @@ impl Outlets {
 pub(crate) struct ApplyCounters {
     pub(crate) entries: AtomicU64,
     pub(crate) commands: AtomicU64,
-    /// How long the thread was at it.
+    /// How long the applier was at it.
     pub(crate) busy_micros: AtomicU64,
 }
 
-/// What the thread works with.
+/// What the applier works with.
 pub(crate) struct Applier {
     pub(crate) node_id: u64,
     /// Digests are compared at multiples of this index.
@@ -133,8 +133,8 @@ enum After {
 }
 
 impl Applier {
-    /// Opens the engine over the store and starts the thread; it ends with the returned sender.
-    pub(crate) fn spawn(self, workers: &Workers) -> Result<mpsc::Sender<Job>, ApplyError> {
+    /// Opens the engine over the store, and works off what is sent until the returned sender is gone.
+    pub(crate) fn spawn(self, chores: &Chores) -> Result<mpsc::Sender<Job>, ApplyError> {
         let reader = self.store.reader();
         let engine = Engine::open(reader.as_ref())?;
         let progress = rows::progress(reader.as_ref())?;
@@ -149,24 +149,25 @@ impl Applier {
         outlets.progress.send_replace(progress);
         self.clock.observe(progress.now_ms);
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let mut thread = ApplierThread {
+        let mut active = ActiveApplier {
             applier: self,
             engine,
             reader,
             progress,
             failure: None,
         };
-        let name = format!("apply-{}", thread.applier.node_id);
-        workers
-            .serve((name, Work::Apply), receiver, move |job, _| {
-                thread.work(job)
+        let name = format!("apply-{}", active.applier.node_id);
+        chores
+            .serve((name, Chore::Apply), receiver, move |job, _| {
+                active.work(job)
             })
             .map_err(|error| StoreError(Box::new(error)))?;
         Ok(sender)
     }
 }
 
-struct ApplierThread {
+/// An applier with what it has open; on a thread of its own or as a task.
+struct ActiveApplier {
     applier: Applier,
     engine: Engine,
     reader: Arc<dyn SharedReader>,
@@ -174,7 +175,7 @@ struct ApplierThread {
     failure: Option<String>,
 }
 
-impl ApplierThread {
+impl ActiveApplier {
     fn work(&mut self, job: Job) {
         match job {
             Job::Apply(entry, responder) => {

@@ -1,6 +1,6 @@
 //! The state machine as openraft sees it: a handle on the applier and the store.
 
-use crate::execution::{Work, Workers};
+use crate::execution::{Chore, Chores};
 use crate::log::record::LogEntry;
 use crate::membership::StoredMembership;
 use crate::raft::type_config::{LogId, TypeConfig};
@@ -24,7 +24,7 @@ pub(crate) struct Machine {
     store: Arc<dyn StateStore>,
     outlets: Outlets,
     jobs: mpsc::Sender<Job>,
-    workers: Workers,
+    chores: Chores,
 }
 
 impl Machine {
@@ -32,15 +32,15 @@ impl Machine {
     ///
     /// # Errors
     /// [`ApplyError`] when the state cannot be read.
-    pub(crate) fn start(applier: Applier, workers: &Workers) -> Result<Self, ApplyError> {
+    pub(crate) fn start(applier: Applier, chores: &Chores) -> Result<Self, ApplyError> {
         let store = Arc::clone(&applier.store);
         let outlets = applier.outlets.clone();
-        let jobs = applier.spawn(workers)?;
+        let jobs = applier.spawn(chores)?;
         Ok(Self {
             store,
             outlets,
             jobs,
-            workers: workers.clone(),
+            chores: chores.clone(),
         })
     }
 
@@ -98,7 +98,7 @@ impl RaftSnapshotBuilder<TypeConfig> for Machine {
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let store = Arc::clone(&self.store);
-        let captured = self.workers.run(Work::Capture, move || store.capture());
+        let captured = self.chores.run(Chore::Capture, move || store.capture());
         let capture = captured.await?.map_err(io::Error::other)?;
         let snapshot = snapshot_of(capture)?;
         let index = snapshot.meta.last_log_id.map(|log_id| log_id.index());

@@ -12,29 +12,29 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Names a folder whose files say what is wrong with this node's machine; a file that is missing or
+/// Names a folder whose files say what is wrong around this node; a file that is missing or
 /// empty says nothing.
 const VARIABLE: &str = "FLO_FAULTS_DIR";
 
-/// What the machine is to the replica.
-pub(crate) struct Machine {
+/// What a replica finds around it.
+pub(crate) struct Surroundings {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) storage: Arc<dyn Storage>,
 }
 
-/// The machine as it is, or as the chaos tests want it to be.
-pub(crate) fn machine() -> Machine {
+/// The clock and the disk as they are, or as the chaos tests want them to be.
+pub(crate) fn surroundings() -> Surroundings {
     let real = Hooks::default();
     let folder = env::var_os(VARIABLE).filter(|_| cfg!(debug_assertions));
     match folder.map(PathBuf::from) {
         Some(folder) => {
             tracing::warn!(folder = %folder.display(), "clock and disk are as wrong as this folder says");
-            Machine {
+            Surroundings {
                 clock: Arc::new(WrongClock::new(folder.join("clock"))),
                 storage: Arc::new(SlowStorage::new(RocksStorage, folder.join("fsync"))),
             }
         }
-        None => Machine {
+        None => Surroundings {
             clock: real.clock,
             storage: real.storage,
         },

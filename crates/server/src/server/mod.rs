@@ -55,11 +55,11 @@ impl Server {
         let (http_listener, http_listen) = listen(config.http_listen).await?;
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
-        let machine = faults::machine();
+        let surroundings = faults::surroundings();
         let hooks = Hooks {
             offers: hub.clone(),
-            clock: machine.clock,
-            storage: machine.storage,
+            clock: surroundings.clock,
+            storage: surroundings.storage,
             ..Hooks::default()
         };
         let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;
