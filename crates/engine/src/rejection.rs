@@ -7,6 +7,7 @@ use crate::ids::{
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 
 /// Why a command was refused. Each says what was expected and what was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -221,8 +222,16 @@ pub enum Rejection {
     #[error("expected a stream named \"{0}\", but there is none")]
     StreamNotFound(StreamName),
     /// The stream is there with other settings (A30).
-    #[error("expected no stream \"{0}\", but there is one with other settings")]
-    StreamExists(StreamName),
+    #[error(
+        "expected no stream \"{stream}\" with other settings, but there is one: {}",
+        .differences.join(", ")
+    )]
+    StreamExists {
+        /// The stream.
+        stream: StreamName,
+        /// What is other than asked for, in words: at least one.
+        differences: Vec<String>,
+    },
     /// The stream has no such partition (A30).
     #[error(
         "expected a partition below {partitions} of stream \"{stream}\", but it is {partition}"
@@ -243,10 +252,15 @@ pub enum Rejection {
     GroupNotFound(GroupRef),
     /// The group is there with other settings (A31).
     #[error(
-        "expected no group \"{}\" of stream \"{}\", but there is one with other settings",
-        .0.group, .0.stream
+        "expected no group \"{}\" of stream \"{}\" with other settings, but there is one: {}",
+        .group.group, .group.stream, .differences.join(", ")
     )]
-    GroupExists(GroupRef),
+    GroupExists {
+        /// The group.
+        group: GroupRef,
+        /// What is other than asked for, in words: at least one.
+        differences: Vec<String>,
+    },
     /// The consumer has not joined the group, or was silent for too long: it must join again (A31).
     #[error("expected a consumer \"{0}\" of the group, but it has not joined")]
     ConsumerNotFound(ConsumerName),
@@ -346,11 +360,11 @@ impl Rejection {
             Self::NamespaceNotEmpty { .. } => RejectionCode::NamespaceNotEmpty,
             Self::NamespaceIsDefault => RejectionCode::NamespaceIsDefault,
             Self::StreamNotFound(_) => RejectionCode::StreamNotFound,
-            Self::StreamExists(_) => RejectionCode::StreamExists,
+            Self::StreamExists { .. } => RejectionCode::StreamExists,
             Self::PartitionNotFound { .. } => RejectionCode::PartitionNotFound,
             Self::RecordsMissing => RejectionCode::RecordsMissing,
             Self::GroupNotFound(_) => RejectionCode::GroupNotFound,
-            Self::GroupExists(_) => RejectionCode::GroupExists,
+            Self::GroupExists { .. } => RejectionCode::GroupExists,
             Self::ConsumerNotFound(_) => RejectionCode::ConsumerNotFound,
             Self::DeliveryGone => RejectionCode::DeliveryGone,
             Self::GroupTaken(_) => RejectionCode::GroupTaken,
@@ -387,6 +401,14 @@ pub(crate) fn check_bytes(noun: &str, bytes: usize, bytes_max: usize) -> Result<
         bytes: bytes as u64,
         bytes_max: bytes_max as u64,
     })
+}
+
+/// What of a setting is other than asked for, in words; nothing when it is the same.
+pub(crate) fn difference<T: PartialEq + Display>(
+    name: &str,
+    (found, asked): (T, T),
+) -> Option<String> {
+    (found != asked).then(|| format!("{name} is {found}, not {asked}"))
 }
 
 fn version_in_words(found: &Option<u64>) -> String {

@@ -43,7 +43,8 @@ fn records_are_appended_read_trimmed_and_counted() {
     );
     assert_eq!(flo.json(&["stream", "list"])["items"], json!([info]));
     flo.refused(&["stream", "create", "orders", "--partitions", "2"])
-        .expect(3, "stream_exists");
+        .expect(3, "stream_exists")
+        .says("partitions is 1, not 2");
     assert_eq!(flo.json(&["stream", "delete", "orders"])["deleted"], true);
     flo.refused(&["stream", "read", "orders"])
         .expect(1, "stream_not_found");

@@ -44,8 +44,10 @@ impl CreateGroup {
             return Ok(Reply::GroupCreated { is_new: true });
         };
         check_in_service(turn, &found, &self.group)?;
-        if found.1.settings != self.new.settings {
-            return Err(Rejection::GroupExists(self.group.clone()).into());
+        let differences = found.1.settings.differences(&self.new.settings);
+        if !differences.is_empty() {
+            let group = self.group.clone();
+            return Err(Rejection::GroupExists { group, differences }.into());
         }
         Ok(Reply::GroupCreated { is_new: false })
     }

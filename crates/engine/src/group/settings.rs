@@ -2,6 +2,7 @@
 
 use crate::definition::Consumption;
 use crate::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT, LEASE_MS_MAX};
+use crate::rejection::difference;
 use serde::{Deserialize, Serialize};
 
 /// What a consumer group is created with. Checked where it is made, so that no command carries other
@@ -45,6 +46,25 @@ impl GroupSettings {
     #[must_use]
     pub fn with_mode(self, mode: Consumption) -> Self {
         Self { mode, ..self }
+    }
+
+    /// What is other than `asked` for, in words.
+    pub(super) fn differences(&self, asked: &Self) -> Vec<String> {
+        let mode = |one: &Self| match one.mode {
+            Consumption::Shared => "shared",
+            Consumption::Exclusive => "exclusive",
+            Consumption::KeyShared => "key_shared",
+        };
+        let ack_timeouts = (self.ack_timeout_ms, asked.ack_timeout_ms);
+        let differences = [
+            difference("mode", (mode(self), mode(asked))),
+            difference("ack_timeout_ms", ack_timeouts),
+            difference(
+                "deliveries_max",
+                (self.deliveries_max, asked.deliveries_max),
+            ),
+        ];
+        differences.into_iter().flatten().collect()
     }
 
     /// How its consumers share the stream.

@@ -29,8 +29,14 @@ impl CreateStream {
         }
         if let Some((number, stream)) = find(turn, namespace, &self.stream)? {
             check_in_service(turn, number, &self.stream)?;
-            if stream.settings != self.settings {
-                return Err(Rejection::StreamExists(self.stream.clone()).into());
+            let differences = stream.settings.differences(&self.settings);
+            if !differences.is_empty() {
+                let stream = self.stream.clone();
+                let refusal = Rejection::StreamExists {
+                    stream,
+                    differences,
+                };
+                return Err(refusal.into());
             }
             return Ok(Reply::StreamCreated { is_new: false });
         }

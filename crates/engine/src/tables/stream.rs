@@ -4,6 +4,7 @@ use super::{Key, tables};
 use crate::bytes::Bytes;
 use crate::ids::{Namespace, PartitionKey, StreamName, StreamNumber};
 use crate::limits::{RECORD_BYTES_OVERHEAD, STREAM_BYTES_DEFAULT};
+use crate::rejection::difference;
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +61,25 @@ pub struct StreamSettings {
     pub retention: Retention,
     /// The hard limit in bytes: past it the oldest records go, wanted or not (A32).
     pub bytes_limit: u64,
+}
+
+impl StreamSettings {
+    /// What is other than `asked` for, in words.
+    pub(crate) fn differences(&self, asked: &Self) -> Vec<String> {
+        let bound =
+            |max: Option<u64>| max.map_or_else(|| "unlimited".to_owned(), |max| max.to_string());
+        let bounds = |max: fn(&Retention) -> Option<u64>| {
+            (bound(max(&self.retention)), bound(max(&asked.retention)))
+        };
+        let differences = [
+            difference("partitions", (self.partitions, asked.partitions)),
+            difference("records_max", bounds(|retention| retention.count_max)),
+            difference("age_ms_max", bounds(|retention| retention.age_ms_max)),
+            difference("bytes_max", bounds(|retention| retention.bytes_max)),
+            difference("hard_bytes_max", (self.bytes_limit, asked.bytes_limit)),
+        ];
+        differences.into_iter().flatten().collect()
+    }
 }
 
 /// What may go; `None` keeps.

@@ -208,7 +208,10 @@ fn rejections_of_data() -> Vec<Rejection> {
         },
         Rejection::NamespaceIsDefault,
         Rejection::StreamNotFound(samples::stream()),
-        Rejection::StreamExists(samples::stream()),
+        Rejection::StreamExists {
+            stream: samples::stream(),
+            differences: vec![text()],
+        },
         Rejection::PartitionNotFound {
             stream: samples::stream(),
             partition: 2,
@@ -216,7 +219,10 @@ fn rejections_of_data() -> Vec<Rejection> {
         },
         Rejection::RecordsMissing,
         Rejection::GroupNotFound(samples::group()),
-        Rejection::GroupExists(samples::group()),
+        Rejection::GroupExists {
+            group: samples::group(),
+            differences: vec![text()],
+        },
         Rejection::ConsumerNotFound(samples::consumer()),
         Rejection::DeliveryGone,
         Rejection::GroupTaken(samples::group()),

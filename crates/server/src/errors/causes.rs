@@ -188,7 +188,10 @@ mod tests {
                 (Code::Aborted, "request_id_reused"),
             ),
             (
-                Rejection::StreamExists(StreamName::new("s").unwrap()),
+                Rejection::StreamExists {
+                    stream: StreamName::new("s").unwrap(),
+                    differences: vec!["partitions is 1, not 2".to_owned()],
+                },
                 (Code::AlreadyExists, "stream_exists"),
             ),
             (
