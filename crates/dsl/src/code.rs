@@ -87,7 +87,7 @@ codes! {
     E502 Warning "An outcome that has nowhere to go, or a transition that is never taken.";
     E503 Warning "A wait without a timeout.";
     E504 Error "A schedule with neither or both of cron and interval, or an interval not above 0.";
-    E506 Error "A bad cron expression or time zone.";
+    E506 Error "A bad cron expression, which is five fields of numbers without names or macros, or time zone.";
     E507 Warning "An action, child workflow or trigger's stream that is not there yet.";
     E508 Error "A bad path.";
     E509 Warning "A fallback that will follow `success`, since the step has no `exhausted` transition.";

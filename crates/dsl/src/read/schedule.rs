@@ -129,7 +129,12 @@ fn cron_timing<'doc>(
                 cron.span(),
                 "none of these months has such a day: 30 February, for example, does not exist",
             ),
-            _ => (
+            CronInvalid::Fields(_) | CronInvalid::Syntax(_) => (
+                cron.span(),
+                "five fields of numbers: minute hour day-of-month month day-of-week; \
+                 names such as MON and macros such as @daily are not supported",
+            ),
+            CronInvalid::Number { .. } | CronInvalid::Other(_) => (
                 cron.span(),
                 "five fields: minute hour day-of-month month day-of-week",
             ),

@@ -64,7 +64,18 @@ fn e506_bad_cron() {
           |
         4 | schedule: {cron: "@daily"}
           |                  ^^^^^^^^
-          = hint: five fields: minute hour day-of-month month day-of-week
+          = hint: five fields of numbers: minute hour day-of-month month day-of-week; names such as MON and macros such as @daily are not supported
+    "#]],
+    );
+    check_block(
+        "schedule: {cron: \"0 9 * * MON-FRI\"}\n",
+        expect![[r#"
+        error[E506]: bad cron: expected numbers with `*`, `,`, `-` and `/`, but found "MON-FRI"
+         --> w.yaml:4:18
+          |
+        4 | schedule: {cron: "0 9 * * MON-FRI"}
+          |                  ^^^^^^^^^^^^^^^^^
+          = hint: five fields of numbers: minute hour day-of-month month day-of-week; names such as MON and macros such as @daily are not supported
     "#]],
     );
     check_block(
