@@ -59,6 +59,8 @@ codes! {
         "`flo workflow graph` cannot read the definition that the server holds.";
     DefinitionInvalid "definition_invalid" Refused
         "The definition has errors, which are listed before.";
+    DrainCutShort "drain_cut_short" Retryable
+        "`flo worker exec` was stopped a second time, and gave up what it still ran.";
     DrainTimeout "drain_timeout" Retryable
         "`flo worker exec` was stopped, and some of its tasks outlasted the drain.";
     FileUnreadable "file_unreadable" Usage

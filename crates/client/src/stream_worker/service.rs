@@ -6,7 +6,7 @@ use super::record::InHand;
 use crate::backoff::Backoff;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::worker::{Hooks, announce_drain};
+use crate::worker::{Contact, Hooks, announce_drain};
 use flotilla_api::v1;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +98,7 @@ impl Service {
 
     /// Tells the registry and the group that the worker lives, and hears when somebody drains it.
     async fn keep_alive(&self) -> ClientError {
+        let mut contact = Contact::new(self.member.setup.worker_id.clone());
         loop {
             sleep(self.member.setup.heartbeat_interval).await;
             match self.member.heartbeat(self.load()).await {
@@ -106,15 +107,13 @@ impl Service {
                     // With nothing in hand it leaves now.
                     continue;
                 }
-                Ok(_) => {}
+                Ok(_) => contact.regain(),
                 Err(error) if error.code() == "worker_not_found" => {
                     if let Err(refused) = persist(|| self.member.register()).await {
                         return refused;
                     }
                 }
-                Err(error) if error.is_passing() => {
-                    tracing::warn!(%error, "a heartbeat was not heard");
-                }
+                Err(error) if error.is_passing() => contact.lose(&error),
                 Err(error) => return error,
             }
             match self.member.join().await {

@@ -30,6 +30,7 @@
 
 mod announce;
 mod builder;
+mod contact;
 mod context;
 mod crew;
 mod handler;
@@ -47,6 +48,7 @@ mod shutdown;
 pub(crate) use announce::announce_drain;
 pub(crate) use builder::host;
 pub use builder::{Worker, WorkerBuilder};
+pub(crate) use contact::Contact;
 pub use context::ActionContext;
 pub use handler::{FailKind, HandlerError};
 pub(crate) use hooks::Hooks;

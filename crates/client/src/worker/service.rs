@@ -2,6 +2,7 @@
 
 use super::announce_drain;
 use super::builder::Setup;
+use super::contact::Contact;
 use super::crew::Crew;
 use super::hooks::Hooks;
 use super::lease::TouchOrder;
@@ -35,6 +36,7 @@ pub(super) struct Service {
     client: Client,
     incarnation: u64,
     is_registered: bool,
+    contact: Contact,
     hooks: Hooks,
     stopping: Option<Stopping>,
 }
@@ -57,6 +59,7 @@ impl Service {
             client,
             incarnation: rand::random(),
             is_registered: false,
+            contact: Contact::new(setup.worker_id.clone()),
             hooks,
             stopping: None,
             setup,
@@ -130,6 +133,7 @@ impl Service {
 
     /// The leader knows the worker: from here on it gets tasks.
     pub(super) fn greeted(&mut self, hello_ok: v1::HelloOk) {
+        self.contact.regain();
         if hello_ok.status() == v1::WorkerStatus::Draining {
             self.drain();
         }
@@ -144,9 +148,7 @@ impl Service {
                 SessionEnd::Refused(error) => return Err(error),
                 SessionEnd::Unregistered => self.is_registered = false,
                 SessionEnd::Moved => {}
-                SessionEnd::Lost(error) => {
-                    tracing::info!(worker = self.setup.worker_id, %error, "connecting again");
-                }
+                SessionEnd::Lost(error) => self.contact.lose(&error),
             }
             tokio::select! {
                 () = sleep(backoff.next_delay()) => {}

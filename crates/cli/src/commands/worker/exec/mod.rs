@@ -8,6 +8,7 @@
 
 mod attempt;
 mod captured;
+mod ending;
 mod process_group;
 mod program;
 mod record;
@@ -31,6 +32,7 @@ use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_client::{ActionContext, Client, Worker, WorkerBuilder};
 use std::ffi::OsString;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +64,7 @@ FLO_GROUP, FLO_RECORD_ID, FLO_ATTEMPT, FLO_PARTITION_KEY and FLO_HEADERS (JSON).
 /// Run programs as actions, or for the records of a stream
 ///
 /// Registers the actions that are missing and leaves the others as they are, prints `ready` once tasks
-/// may come, and drains on SIGTERM or Ctrl-C. An action's retries are used up within each attempt of a
+/// may come, and drains on SIGTERM or Ctrl-C; a second one ends it at once. An action's retries are used up within each attempt of a
 /// step: 3 retries under a step's 3 attempts are up to 12 runs of the program.
 #[derive(Debug, Args)]
 #[command(
@@ -139,13 +141,9 @@ impl Exec {
             prepared = self.prepare(&programs, session) => prepared?,
             () = shutdown.requested() => return Ok(()),
         }
-        let stopping = tally.clone();
-        let stop = async move {
-            shutdown.requested().await;
-            stopping.stop();
-        };
-        worker.run(stop).await?;
-        if let Some(conclusion) = tally.conclude()? {
+        let work = |drained| worker.run(ending::told(drained));
+        let conclusion = ending::run(shutdown, &tally, pending(), work).await?;
+        if let Some(conclusion) = conclusion {
             output.note(&conclusion);
         }
         Ok(())

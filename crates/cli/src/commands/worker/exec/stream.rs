@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use super::tally::Tally;
-use super::{record, say_ready};
+use super::{ending, record, say_ready};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::shutdown::Shutdown;
@@ -104,7 +104,7 @@ impl Consumption {
         employment: Employment,
         session: &Session,
     ) -> Result<(), Failure> {
-        let mut shutdown = Shutdown::new()?;
+        let shutdown = Shutdown::new()?;
         let stream = self.stream.unwrap_or_default();
         let purpose: Arc<str> = format!("consume stream {stream:?}").into();
         program.check(&purpose).await?;
@@ -144,17 +144,10 @@ impl Consumption {
             builder = builder.consumer(consumer);
         }
         let worker = builder.build()?;
-        let (stopping, missed) = (tally.clone(), absence.clone());
-        let stop = async move {
-            tokio::select! {
-                () = shutdown.requested() => {}
-                () = missed.told() => {}
-            }
-            stopping.stop();
-        };
-        worker.run(stop).await?;
+        let work = |drained| worker.run(ending::told(drained));
+        let concluded = ending::run(shutdown, &tally, absence.told(), work).await;
         absence.refuse()?;
-        if let Some(conclusion) = tally.conclude()? {
+        if let Some(conclusion) = concluded? {
             output.note(&conclusion);
         }
         Ok(())

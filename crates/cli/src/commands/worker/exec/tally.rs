@@ -102,32 +102,38 @@ impl Tally {
         let Some(Drain { ended, cut_off }) = &counts.drain else {
             return Ok(None);
         };
-        let left: Vec<&str> = cut_off
-            .iter()
-            .chain(counts.running.values())
-            .map(String::as_str)
-            .collect();
+        let left: Vec<&String> = cut_off.iter().chain(counts.running.values()).collect();
         if left.is_empty() {
             let drained = || format!("drained: {} ended", self.counted(*ended));
             return Ok((*ended > 0).then(drained));
         }
-        let named = &left[..left.len().min(NAMED_MAX)];
-        let more = left.len() - named.len();
-        let and_more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
         let message = format!(
-            "expected every {} to end within {}, but {} did not: {}{and_more}",
+            "expected every {} to end within {}, but {} did not: {}",
             self.noun,
             period::show(self.grace),
             self.counted(left.len()),
-            named.join(", ")
+            named(&left)
         );
         let hint =
             "they were handed back for other workers; give more time with --drain-timeout-ms";
         Err(Failure::new(Code::DrainTimeout, message).with_hint(hint))
+    }
+
+    /// The worker is to end at once; says what it gives up.
+    pub(super) fn give_up(&self) -> Failure {
+        let counts = self.counts();
+        let left: Vec<&String> = counts.running.values().collect();
+        let given_up = match left.len() {
+            0 => format!("it ends at once; no {} is running", self.noun),
+            count => format!("it gives up {}: {}", self.counted(count), named(&left)),
+        };
+        let message =
+            format!("expected the worker to drain, but it was told to stop again: {given_up}");
+        let failure = Failure::new(Code::DrainCutShort, message);
+        if left.is_empty() {
+            return failure;
+        }
+        failure.with_hint("they go to other workers once their leases have ended")
     }
 
     fn counted(&self, count: usize) -> String {
@@ -137,6 +143,20 @@ impl Tally {
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The names of some of them, and how many there are besides.
+fn named(all: &[&String]) -> String {
+    let some: Vec<&str> = all
+        .iter()
+        .take(NAMED_MAX)
+        .map(|name| name.as_str())
+        .collect();
+    let some = some.join(", ");
+    match all.len().saturating_sub(NAMED_MAX) {
+        0 => some,
+        more => format!("{some} and {more} more"),
     }
 }
 
@@ -221,6 +241,20 @@ mod tests {
         let text = failure.render(Format::Text);
         assert!(text.contains("12 records did not"), "{text}");
         assert!(text.contains("charge (arun-10) and 2 more"), "{text}");
+    }
+
+    #[test]
+    fn a_worker_that_is_stopped_again_says_what_it_gives_up() {
+        let tally = Tally::new("task", GRACE);
+        let [one, _other] = begin(&tally);
+        tally.stop();
+        let _ = tally.start_drain(2);
+        one.end();
+        expect![[r#"
+            error: expected the worker to drain, but it was told to stop again: it gives up 1 task: charge (arun-2)
+            hint: they go to other workers once their leases have ended
+        "#]]
+        .assert_eq(&tally.give_up().render(Format::Text));
     }
 
     #[test]

@@ -1,0 +1,38 @@
+//! Whether a worker reaches the cluster, told once when that changes.
+
+use crate::error::ClientError;
+
+/// Whether a worker reaches the cluster.
+#[derive(Debug)]
+pub(crate) struct Contact {
+    worker_id: String,
+    is_lost: bool,
+}
+
+impl Contact {
+    /// Of a worker that has lost nothing yet.
+    pub(crate) fn new(worker_id: String) -> Self {
+        Self {
+            worker_id,
+            is_lost: false,
+        }
+    }
+
+    /// A call failed in passing, or a stream broke.
+    pub(crate) fn lose(&mut self, error: &ClientError) {
+        let worker = &self.worker_id;
+        if self.is_lost {
+            tracing::info!(worker, %error, "connecting again");
+        } else {
+            self.is_lost = true;
+            tracing::warn!(worker, %error, "the cluster cannot be reached: trying until it is back");
+        }
+    }
+
+    /// The cluster has answered.
+    pub(crate) fn regain(&mut self) {
+        if std::mem::take(&mut self.is_lost) {
+            tracing::warn!(worker = self.worker_id, "the cluster is back");
+        }
+    }
+}
