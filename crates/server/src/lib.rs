@@ -25,6 +25,8 @@ mod request;
 mod schemas;
 mod server;
 mod services;
+#[cfg(test)]
+mod testing;
 mod watch;
 mod workers;
 

@@ -122,3 +122,67 @@ async fn judge(driver: &Driver, check: &ChildInputCheck) -> Result<InputVerdict,
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::Workflows;
+    use crate::testing::StillNode;
+    use flotilla_api::v1;
+    use flotilla_api::v1::workflow_service_server::WorkflowService;
+    use futures::future::join_all;
+    use std::sync::Arc;
+    use tonic::Request;
+
+    const CHILD: &str = r#"
+kind: Workflow
+name: child
+version: "1.0.0"
+inputSchema: {type: object}
+start:
+  waitForSignal: {type: go, timeoutMs: 600000}
+  transitions: {success: flo.Completed}
+"#;
+
+    const PARENT: &str = r#"
+kind: Workflow
+name: parent
+version: "1.0.0"
+start:
+  run: "@workflow/child"
+  transitions: {success: flo.Completed}
+"#;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn checks_that_were_left_open_are_all_made_when_they_are_more_than_a_page() {
+        let node = StillNode::start().await;
+        let workflows = Workflows::new(Arc::clone(&node.context));
+        for source in [CHILD, PARENT] {
+            let asked = v1::CreateWorkflowRequest {
+                source: source.to_owned(),
+                make_latest: true,
+                request_id: rand::random::<[u8; 16]>().to_vec().into(),
+                ..Default::default()
+            };
+            workflows
+                .create_workflow(Request::new(asked))
+                .await
+                .unwrap();
+        }
+        let starts = (0..=CHECKS_PAGE_MAX).map(|_| {
+            workflows.start_run(Request::new(v1::StartRunRequest {
+                workflow: "parent".to_owned(),
+                request_id: rand::random::<[u8; 16]>().to_vec().into(),
+                ..Default::default()
+            }))
+        });
+        for started in join_all(starts).await {
+            started.unwrap();
+        }
+        let open = || node.read(|reader| view::child_input_checks(reader, usize::MAX));
+        assert_eq!(open().len(), CHECKS_PAGE_MAX + 1);
+        let driver = Driver::new(Arc::clone(&node.context));
+        make_left_open(&driver).await;
+        assert_eq!(open(), []);
+    }
+}

@@ -87,3 +87,30 @@ async fn try_release(driver: &Driver, key: &WorkerKey) -> Result<(), Refusal> {
     tracing::info!(node = node.0, %worker, "the tasks of a lost node were freed");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StillNode;
+    use flotilla_engine::ids::{Namespace, WorkerId};
+    use futures::poll;
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_release_that_finds_no_leader_is_tried_again_until_the_worker_is_back() {
+        let node = StillNode::start_without_quorum().await;
+        let driver = Driver::new(Arc::clone(&node.context));
+        driver.hub.begin_term();
+        let key = WorkerKey {
+            namespace: Namespace::default_namespace(),
+            worker: WorkerId::new("node-2").unwrap(),
+        };
+        let refusal = try_release(&driver, &key).await.unwrap_err();
+        assert!(refusal.may_succeed_later(), "{refusal}");
+        let mut releasing = pin!(release(&driver, key.clone()));
+        assert!(poll!(&mut releasing).is_pending(), "it waits to try again");
+        let _poll = driver.hub.open_for_test(key);
+        releasing.await;
+    }
+}

@@ -42,6 +42,16 @@ struct Driver {
 }
 
 impl Driver {
+    /// That of a test, which does what the pump would do.
+    #[cfg(test)]
+    fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            hub: Arc::default(),
+            signals: Arc::default(),
+        }
+    }
+
     /// Submits the command of one obligation.
     async fn submit(&self, command: Command) -> Result<Reply, Refusal> {
         let deadline = Instant::now() + OBLIGATION_DEADLINE;

@@ -146,6 +146,13 @@ pub(super) fn bounded(field: &'static str, count: usize, count_max: usize) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::StillNode;
+    use crate::workers::Hub;
+    use flotilla_engine::tables::WorkerKind;
+    use flotilla_engine::{Body, DrainWorker, RegisterWorker};
+    use flotilla_replica::OfferSource;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
 
     fn hello(actions_count: usize) -> v1::WorkerHello {
         v1::WorkerHello {
@@ -186,5 +193,40 @@ mod tests {
         let mut hello = hello(1);
         hello.actions.push("action-0".to_owned());
         assert_eq!(Greeting::new(hello).unwrap().actions.len(), 1);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_worker_that_begins_to_drain_before_its_poll_is_open_is_found_to_drain() {
+        let node = StillNode::start().await;
+        let worker_id = WorkerId::new("w").unwrap();
+        let registration = RegisterWorker {
+            worker_id: worker_id.clone(),
+            incarnation: 0,
+            kind: WorkerKind::Action,
+            max_concurrency: 1,
+            processes: Vec::new(),
+            labels: BTreeMap::new(),
+            metadata: None,
+            machine_id: None,
+            node: None,
+        };
+        let register = Body::RegisterWorker(Box::new(registration));
+        node.submit(register).await;
+        let hub = Arc::new(Hub::default());
+        hub.begin_term();
+        let greeting = Greeting::new(hello(1)).unwrap();
+        let request = greeting.request(&node.context).unwrap();
+        assert!(!request.is_draining);
+        let drain = DrainWorker {
+            worker_id,
+            incarnation: None,
+        };
+        node.submit(Body::DrainWorker(drain)).await;
+        let poll = hub.open(request).unwrap();
+        poll.set_total(1).unwrap();
+        let standing = greeting.standing(&node.context).unwrap();
+        assert!(standing.is_draining);
+        poll.set_draining(standing.is_draining);
+        assert_eq!(hub.take(usize::MAX), []);
     }
 }

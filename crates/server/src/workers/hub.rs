@@ -181,6 +181,20 @@ impl Hub {
         self.lock().is_open(key)
     }
 
+    /// Opens the poll of a worker that takes no action.
+    #[cfg(test)]
+    pub(crate) fn open_for_test(self: &Arc<Self>, key: WorkerKey) -> impl Sized + use<> {
+        let request = Request {
+            key,
+            actions: Vec::new(),
+            labels: BTreeMap::new(),
+            concurrency: 1,
+            is_draining: false,
+            is_embedded: true,
+        };
+        self.open(request).expect("it leads")
+    }
+
     fn close(&self, number: u64) {
         if self.lock().close(number) {
             self.departed.notify_one();

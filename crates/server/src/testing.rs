@@ -1,0 +1,82 @@
+//! What the tests of several modules share.
+
+use crate::context::Context;
+use crate::gateway::Gateway;
+use crate::schemas::Schemas;
+use crate::watch::Watchers;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::store::{Reader, StoreError};
+use flotilla_engine::{Body, Command, NodeId, Reply};
+use flotilla_replica::{Config, Formation, Hooks, Replica, Tuning};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A node whose drivers do not run, and which serves nobody: a test does what they would do.
+pub(crate) struct StillNode {
+    pub(crate) context: Arc<Context>,
+    _data: TempDir,
+}
+
+impl StillNode {
+    /// Starts one that is alone in its cluster, and waits until it leads.
+    pub(crate) async fn start() -> Self {
+        let node = Self::start_with(BTreeMap::from([(NodeId(1), "127.0.0.1:1".to_owned())])).await;
+        node.context.gateway.catch_up(deadline()).await.unwrap();
+        node
+    }
+
+    /// Starts one of three; the others never come, so nobody leads.
+    pub(crate) async fn start_without_quorum() -> Self {
+        let address = |id: u64| (NodeId(id), format!("127.0.0.1:{id}"));
+        Self::start_with([1, 2, 3].map(address).into()).await
+    }
+
+    async fn start_with(peers: BTreeMap<NodeId, String>) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let config = Config {
+            node_id: NodeId(1),
+            formation: Formation::Found { peers },
+            peer_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            client_address: String::new(),
+            data_directory: data.path().to_owned(),
+            version: String::new(),
+            tuning: Tuning::default(),
+        };
+        let replica = Replica::start(config, Hooks::default()).await.unwrap();
+        let context = Arc::new(Context {
+            gateway: Gateway::new(replica),
+            watchers: Watchers::default(),
+            schemas: Schemas::default(),
+            node: NodeId(1),
+            client_address: String::new(),
+            http_address: String::new(),
+            shutdown: CancellationToken::new(),
+        });
+        Self {
+            context,
+            _data: data,
+        }
+    }
+
+    /// Has a command of the default namespace carried out.
+    pub(crate) async fn submit(&self, body: Body) -> Reply {
+        let command = Command::new(Namespace::default_namespace(), body);
+        let submitted = self.context.gateway.submit(command, deadline());
+        submitted.await.unwrap()
+    }
+
+    /// Reads what it has applied.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&dyn Reader) -> Result<T, StoreError>) -> T {
+        self.context.gateway.read_here(read).unwrap()
+    }
+}
+
+/// By when what a test asks for has to be done.
+pub(crate) fn deadline() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
