@@ -5,7 +5,7 @@ use crate::commands::Command;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::period;
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -97,6 +97,21 @@ pub(crate) struct Globals {
     pub(crate) log: Option<String>,
 }
 
+impl Arguments {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// What clap has to say. A usage line then shows the flags that were given, and not those whose
+    /// variables are set: they would look required.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::try_parse().map_err(|error| {
+            let without_variables = Self::command().mut_args(|argument| argument.env(None::<&str>));
+            let again = without_variables.try_get_matches();
+            again.err().unwrap_or(error)
+        })
+    }
+}
+
 /// Prints what clap has to say (help, or what is wrong with the command line), and its exit code.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && wants_json(std::env::args_os()) {
@@ -138,7 +153,6 @@ fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
 mod tests {
     use super::*;
     use crate::reference::words;
-    use clap::CommandFactory;
 
     fn parse(line: &str) -> Result<Arguments, clap::Error> {
         Arguments::try_parse_from(line.split_whitespace())

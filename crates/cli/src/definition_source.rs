@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::file;
 use std::fs;
 use std::io::{self, Read};
 
@@ -28,10 +29,8 @@ impl DefinitionSource {
         } else {
             fs::read_to_string(path)
         };
-        let text = text.map_err(|error| {
-            let message = format!("expected to read {file_name}, but {error}");
-            Failure::new(Code::FileUnreadable, message)
-        })?;
+        let text =
+            text.map_err(|error| file::unreadable(Code::FileUnreadable, &file_name, &error))?;
         Ok(Self { file_name, text })
     }
 }

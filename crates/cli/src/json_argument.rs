@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::file;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use std::fs;
@@ -45,10 +46,7 @@ fn check(text: &[u8], name: &str) -> Result<(), Failure> {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    Failure::new(
-        Code::InputUnreadable,
-        format!("expected to read {name}, but {error}"),
-    )
+    file::unreadable(Code::InputUnreadable, name, error)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod code;
 mod commands;
 mod definition_source;
 mod failure;
+mod file;
 mod json_argument;
 mod key_value;
 mod logging;
@@ -26,11 +27,10 @@ mod views;
 use crate::arguments::Arguments;
 use crate::code::Code;
 use crate::failure::Failure;
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => return arguments::refuse(&error),
     };

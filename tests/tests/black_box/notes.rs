@@ -3,8 +3,10 @@
 use crate::files::{example, fixture};
 use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
 use serde_json::json;
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
 
 #[track_caller]
 fn expect_told(answer: &Answer, text: &str) {
@@ -132,6 +134,93 @@ fn a_worker_that_is_stopped_says_what_it_waits_for() {
     assert!(worker.drain().success());
     let said = worker.output();
     assert!(said.contains("drained: 1 task ended"), "{said}");
+}
+
+#[test]
+fn a_worker_that_is_stopped_again_ends_at_once_with_its_programs_and_names_what_it_gives_up() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let pipe = node.scratch().path("pipe");
+    let script = format!("mkfifo {0}; exec 3>{0}; sleep 3600", pipe.display());
+    let actions = [("work", script.as_str())];
+    let mut worker = CommandWorker::start(&flo, node.scratch(), "w1", &actions);
+    let action_run = flo.text(&["action", "invoke", "work", "--async"]);
+    wait_until("a program that runs", PATIENCE, || {
+        let is_there = pipe.exists();
+        is_there.then_some(()).ok_or_else(|| worker.output())
+    });
+    // The program goes on once somebody reads, and whoever reads is done when nobody is left to write.
+    let reading = thread::spawn(move || fs::read(&pipe));
+    worker.begin_drain();
+    wait_until("word of the drain", PATIENCE, || {
+        let said = worker.output();
+        let is_told = said.contains("draining: waits for 1 task");
+        is_told.then_some(()).ok_or(said)
+    });
+    assert_eq!(worker.drain().code(), Some(4));
+    let said = worker.output();
+    assert!(
+        said.contains(&format!("it gives up 1 task: work ({action_run}")),
+        "{said}"
+    );
+    wait_until("the program's end", PATIENCE, || {
+        let has_ended = reading.is_finished();
+        has_ended
+            .then_some(())
+            .ok_or_else(|| "it lives on".to_owned())
+    });
+}
+
+#[test]
+fn a_worker_says_once_that_the_cluster_is_away_and_once_that_it_is_back() {
+    let mut node = DevNode::start_with(&["--data-dir", "data"]);
+    let worker = CommandWorker::start(&node.flo(), node.scratch(), "w1", &[("work", "cat")]);
+    let said_of = |text: &'static str| {
+        wait_until(text, PATIENCE, || {
+            let said = worker.output();
+            said.contains(text).then_some(()).ok_or(said)
+        });
+    };
+    node.process().kill();
+    said_of("the cluster cannot be reached");
+    node.restart();
+    said_of("the cluster is back");
+    let said = worker.output();
+    assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
+    assert_eq!(said.matches("is back").count(), 1, "{said}");
+}
+
+#[test]
+fn usage_shows_no_flag_as_required_because_its_variable_is_set() {
+    let flo = Flo::at("127.0.0.1:1");
+    let answer = flo.run(&["workflow", "start"]);
+    assert_eq!(answer.code, 2, "{}", answer.show());
+    expect_told(&answer, "Usage: flo workflow start");
+    assert!(!answer.stderr.contains("--endpoint"), "{}", answer.show());
+}
+
+#[test]
+fn a_node_whose_port_is_taken_names_no_endpoint() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port().to_string();
+    let flo = Flo::at("127.0.0.1:1");
+    let answer = flo.run(&["dev", "--ephemeral", "--port", &port]);
+    assert_eq!(answer.code, 3, "{}", answer.show());
+    assert_eq!(answer.stdout, "", "{}", answer.show());
+}
+
+#[test]
+fn an_attribute_that_no_run_has_is_told_of() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    create(&flo, &fixture("passing.yaml"));
+    let _ = flo.text(&["workflow", "start", "passing", r#"{"total": 5}"#]);
+    let found = |condition| flo.run(&["workflow", "runs", "--where", condition]);
+    expect_told(
+        &found("totl > 1 and total > 1"),
+        "no run has the search attribute \"totl\"",
+    );
+    expect_silence(&found("total > 9"));
 }
 
 #[test]

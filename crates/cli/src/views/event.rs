@@ -21,6 +21,9 @@ const FIELDS: [&str; 8] = [
 /// The endings of attributes that are times, and what a name keeps of them for people.
 const TIMES: [(&str, &str); 2] = [("_at_ms", ""), ("deadline_ms", "deadline")];
 
+/// The column of types is as wide as the longest: `plan_executor_exhausted`.
+const TYPE_WIDTH: usize = 23;
+
 /// An event: the published fields, the node that led, then the event's own attributes.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventView {
@@ -113,7 +116,7 @@ impl From<v1::Event> for EventView {
 
 fn line([seq, time, index, node, event_type, step, detail]: [&str; 7]) -> String {
     let line = format!(
-        "{seq:>4}  {time:<24}  {index:>8}  {node:>4}  {event_type:<20}  {step:<16}  {}",
+        "{seq:>4}  {time:<24}  {index:>8}  {node:>4}  {event_type:<TYPE_WIDTH$}  {step:<16}  {}",
         detail.replace(['\n', '\r'], " ")
     );
     line.trim_end().to_owned()
@@ -171,11 +174,21 @@ mod tests {
     fn events_stand_below_their_headings() {
         assert_eq!(
             EventView::headings(),
-            " SEQ  TIME                         INDEX  NODE  TYPE                  STEP              DETAIL"
+            " SEQ  TIME                         INDEX  NODE  TYPE                     STEP              DETAIL"
         );
         assert_eq!(
             event().line(),
-            "   4  1970-01-01T00:00:01.000Z       812     3  action_started        charge            charge attempt=2 worker=w-1"
+            "   4  1970-01-01T00:00:01.000Z       812     3  action_started           charge            charge attempt=2 worker=w-1"
         );
+    }
+
+    #[test]
+    fn every_type_fits_into_its_column() {
+        let page = include_str!("../../../../docs/manual/reference/events.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        let types: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
+        assert!(types.len() > 40, "the page lists the types: {types:?}");
+        let longest = types.iter().map(|name| name.len()).max();
+        assert_eq!(longest, Some(TYPE_WIDTH));
     }
 }

@@ -46,7 +46,7 @@ pub use page::Page;
 pub use plan::{
     BreakerStatus, BreakerView, CacheView, ExecutorView, HealthView, PlanView, RateView, plan,
 };
-pub use query::{Comparison, Condition, Equality, RunQuery, runs};
+pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
 pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};

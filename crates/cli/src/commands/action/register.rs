@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::failure::Failure;
+use crate::file;
 use crate::session::Session;
 use crate::views::ActionView;
 use bytes::Bytes;
@@ -91,13 +92,9 @@ impl Register {
 }
 
 fn read_module(path: &Path) -> Result<Bytes, Failure> {
-    let name = path.display();
-    let bytes = fs::read(path).map_err(|error| {
-        Failure::new(
-            Code::FileUnreadable,
-            format!("expected to read {name}, but {error}"),
-        )
-    })?;
+    let name = path.display().to_string();
+    let bytes =
+        fs::read(path).map_err(|error| file::unreadable(Code::FileUnreadable, &name, &error))?;
     let module = flotilla_wasm::to_binary(&bytes)
         .map_err(|error| Failure::new(Code::ModuleMalformed, format!("{name}: {error}")))?;
     Ok(module.into_owned().into())

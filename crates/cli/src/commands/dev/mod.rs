@@ -67,18 +67,24 @@ impl Dev {
                 .map_or(self.data_dir, |dir| dir.path().to_owned()),
         };
         let configs = layout.configs()?;
-        output::write(&layout.text(&configs))?;
-        run(configs, shutdown).await
+        let text = layout.text(&configs);
+        run(configs, &text, shutdown).await
     }
 }
 
-async fn run(configs: Vec<ServerConfig>, mut shutdown: Shutdown) -> Result<(), Failure> {
+/// Runs the nodes, and says `text` once they listen: where a port is taken, nobody is to try it.
+async fn run(
+    configs: Vec<ServerConfig>,
+    text: &str,
+    mut shutdown: Shutdown,
+) -> Result<(), Failure> {
     // Together: the first start of a cluster waits for all its members.
     let starting = try_join_all(configs.into_iter().map(Server::start));
     let servers = tokio::select! {
         servers = starting => servers.map_err(|error| Failure::server_start(&error))?,
         () = shutdown.requested() => return Ok(()),
     };
+    output::write(text)?;
     tokio::select! {
         ready = try_join_all(servers.iter().map(Server::ready)) => {
             ready.map_err(|error| Failure::server_end(&error))?;

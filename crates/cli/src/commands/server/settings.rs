@@ -129,7 +129,8 @@ impl Settings {
         if let Some(file) = file {
             if !file.is_file() {
                 let message = format!("expected a file {}, but there is none", file.display());
-                return Err(Failure::new(Code::ConfigInvalid, message));
+                let hint = "a path is looked for from this folder";
+                return Err(Failure::new(Code::ConfigInvalid, message).with_hint(hint));
             }
             figment = figment.merge(Toml::file_exact(file));
         }

@@ -6,6 +6,7 @@ use crate::output::Page;
 use crate::session::Session;
 use crate::views::RunRow;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flotilla_client::PublishedName;
 use flotilla_client::v1::{ListRunsRequest, RunStatus};
 
@@ -31,8 +32,8 @@ pub(crate) struct Runs {
     )]
     workflow: String,
 
-    /// Only runs in this status: pending, running, waiting, completed, failed, cancelled, timed_out
-    #[arg(long, value_parser = parse_status)]
+    /// Only runs in this status
+    #[arg(long, value_parser = statuses())]
     status: Option<RunStatus>,
 
     /// Only runs that meet these conditions, joined by `and`
@@ -60,11 +61,52 @@ impl Runs {
         };
         let response = session.client()?.list_runs(request).await?;
         let page: Page<RunRow> = Page::new(response.items, response.next_page);
-        session.output.page(&page)
+        session.output.page(&page)?;
+        for name in response.unknown_attributes {
+            let text = format!("no run has the search attribute {name:?}");
+            session.output.note(&text);
+        }
+        Ok(())
     }
 }
 
-fn parse_status(text: &str) -> Result<RunStatus, String> {
-    RunStatus::from_published_name(text)
-        .ok_or_else(|| format!("expected the status of a run, but {text:?} is none"))
+/// The published names of the statuses.
+const STATUSES: [&str; 7] = [
+    "pending",
+    "running",
+    "waiting",
+    "completed",
+    "failed",
+    "cancelled",
+    "timed_out",
+];
+
+/// Reads the published name of a status; for another word it names those that there are.
+fn statuses() -> impl TypedValueParser<Value = RunStatus> {
+    PossibleValuesParser::new(STATUSES).map(|name| {
+        RunStatus::from_published_name(&name).expect("the parser lets only their names through")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Arguments;
+    use clap::Parser;
+
+    #[test]
+    fn an_unknown_status_is_told_which_one_was_probably_meant() {
+        let line = ["flo", "workflow", "runs", "--status", "runing"];
+        let text = Arguments::try_parse_from(line)
+            .expect_err("misspelt")
+            .to_string();
+        assert!(text.contains("a similar value exists: 'running'"), "{text}");
+    }
+
+    #[test]
+    fn every_status_can_be_asked_for() {
+        let statuses = (0..).map_while(|number| RunStatus::try_from(number).ok());
+        let names: Vec<String> = statuses.filter_map(RunStatus::published_name).collect();
+        assert_eq!(names, STATUSES);
+    }
 }

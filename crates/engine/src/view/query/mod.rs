@@ -10,6 +10,8 @@ mod condition;
 mod plan;
 mod scan;
 mod stream;
+mod unknown;
 
 pub use condition::{Comparison, Condition, Equality, RunQuery};
 pub use scan::runs;
+pub use unknown::unknown_attributes;

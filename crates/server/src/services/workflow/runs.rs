@@ -37,12 +37,23 @@ pub(super) async fn list(
     let namespace = request::namespace(&asked.namespace)?;
     let page = request::page(asked.limit, &asked.page_token)?;
     let freshness = Freshness::of(asked.stale);
+    let is_first = asked.page_token.is_empty();
     let query = query(asked)?;
-    let list = move |reader: &dyn Reader| view::runs(reader, &namespace, &query, page.scope());
-    let found = context.gateway.scan(freshness, deadline, list).await?;
+    let list = move |reader: &dyn Reader| {
+        let found = view::runs(reader, &namespace, &query, page.scope())?;
+        let is_nothing_found = is_first && found.items.is_empty() && found.next.is_none();
+        let unknown = if is_nothing_found {
+            view::unknown_attributes(reader, &namespace, &query)?
+        } else {
+            Vec::new()
+        };
+        Ok((found, unknown))
+    };
+    let (found, unknown) = context.gateway.scan(freshness, deadline, list).await?;
     Ok(v1::ListRunsResponse {
         items: found.items.into_iter().map(convert::run::row).collect(),
         next_page: request::page_token(found.next),
+        unknown_attributes: unknown.iter().map(ToString::to_string).collect(),
     })
 }
 
