@@ -182,11 +182,15 @@ fn a_worker_says_once_that_the_cluster_is_away_and_once_that_it_is_back() {
         });
     };
     node.process().kill();
-    said_of("the cluster cannot be reached");
+    said_of("the connection to the cluster is lost");
     node.restart();
     said_of("the cluster is back");
     let said = worker.output();
-    assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
+    assert_eq!(
+        said.matches("connection to the cluster is lost").count(),
+        1,
+        "{said}"
+    );
     assert_eq!(said.matches("is back").count(), 1, "{said}");
 }
 

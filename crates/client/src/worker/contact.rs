@@ -25,7 +25,7 @@ impl Contact {
             tracing::info!(worker, %error, "connecting again");
         } else {
             self.is_lost = true;
-            tracing::warn!(worker, %error, "the cluster cannot be reached: trying until it is back");
+            tracing::warn!(worker, %error, "the connection to the cluster is lost: trying until it is back");
         }
     }
 
