@@ -17,6 +17,7 @@ pub mod view;
 mod action;
 mod cache;
 mod command;
+mod command_kind;
 mod dead_letter;
 mod decimal;
 mod effect;
@@ -48,6 +49,7 @@ mod workflow;
 
 pub use action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
 pub use command::{Admission, Body, Command, Subject};
+pub use command_kind::CommandKind;
 pub use dead_letter::{LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};

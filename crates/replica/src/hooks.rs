@@ -4,8 +4,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::execution::Execution;
 use crate::network::transport::{GrpcTransport, Transport};
 use crate::storage::{RocksStorage, Storage};
-use flotilla_engine::Offer;
+use flotilla_engine::{Entry, Offer, Rejection, Reply};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The open polls of workers that are connected to this node (design rule 3).
 pub trait OfferSource: Send + Sync + 'static {
@@ -25,6 +26,32 @@ impl OfferSource for NoOffers {
     }
 }
 
+/// Told what a replica does, so that it can be measured. The threads that do it wait for the answer, so
+/// it must be quick.
+pub trait Observer: Send + Sync + 'static {
+    /// The engine has carried out an entry's commands: one answer each, in order. Again after a restart,
+    /// for those that it replays.
+    fn commands_applied(&self, entry: &Entry, replies: &[Result<Reply, Rejection>]);
+
+    /// An entry of any kind was applied and written, in `time`.
+    fn entry_applied(&self, time: Duration);
+
+    /// What waited was written to the log and made durable, in `time`.
+    fn log_synced(&self, time: Duration);
+}
+
+/// Nobody measures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn commands_applied(&self, _: &Entry, _: &[Result<Reply, Rejection>]) {}
+
+    fn entry_applied(&self, _: Duration) {}
+
+    fn log_synced(&self, _: Duration) {}
+}
+
 /// What the world around a replica provides.
 #[derive(Clone)]
 pub struct Hooks {
@@ -38,6 +65,8 @@ pub struct Hooks {
     pub storage: Arc<dyn Storage>,
     /// Where it runs.
     pub execution: Execution,
+    /// Who measures it.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl Default for Hooks {
@@ -48,6 +77,7 @@ impl Default for Hooks {
             transport: Arc::new(GrpcTransport),
             storage: Arc::new(RocksStorage),
             execution: Execution::default(),
+            observer: Arc::new(NoObserver),
         }
     }
 }

@@ -126,7 +126,12 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();
-    let log = LogStore::open(node_id, device, outlets.state_durable.subscribe(), chores);
+    let log = LogStore::open(
+        node_id,
+        device,
+        outlets.state_durable.subscribe(),
+        (chores, Arc::clone(&hooks.observer)),
+    );
     let log = log.map_err(|error| {
         let directory = directory.clone();
         StartError::Log { directory, error }
@@ -138,6 +143,7 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         outlets: outlets.clone(),
+        observer: Arc::clone(&hooks.observer),
     };
     let machine = Machine::start(applier, chores);
     let machine = machine.map_err(|error| StartError::Consensus(error.to_string()))?;

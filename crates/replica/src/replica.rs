@@ -7,6 +7,7 @@ use crate::cluster::status::{self, Status};
 use crate::core::Core;
 use crate::execution::Chore;
 use crate::fatal::FatalError;
+use crate::gauges::{self, Gauges};
 use crate::hooks::Hooks;
 use crate::membership::voters;
 use crate::opening;
@@ -75,6 +76,10 @@ pub struct Counters {
     pub log_syncs: u64,
     /// Bytes of entries written to the log.
     pub log_bytes: u64,
+    /// Snapshots made.
+    pub snapshots_made: u64,
+    /// Snapshots of other members that took this one's state's place.
+    pub snapshots_installed: u64,
 }
 
 impl Replica {
@@ -191,7 +196,15 @@ impl Replica {
             commands_refused: core.submit_counters.refused.load(Ordering::Relaxed),
             log_syncs: log.syncs.load(Ordering::Relaxed),
             log_bytes: log.bytes.load(Ordering::Relaxed),
+            snapshots_made: applied.snapshots_made.load(Ordering::Relaxed),
+            snapshots_installed: applied.snapshots_installed.load(Ordering::Relaxed),
         }
+    }
+
+    /// How it stands at this moment.
+    #[must_use]
+    pub fn gauges(&self) -> Gauges {
+        gauges::read(self.core())
     }
 
     /// Changes who belongs to the cluster or who leads it, from any node. Repeating a change does no

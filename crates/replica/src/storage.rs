@@ -5,6 +5,7 @@ use crate::log::device::LogDevice;
 use crate::log::rocks::RocksLog;
 use crate::state::rocks::RocksState;
 use crate::state::store::StateStore;
+use rocksdb::properties;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
@@ -26,6 +27,44 @@ pub enum StorageError {
 
 /// Keeps others out of a data directory until it is dropped.
 pub type DirectoryLock = Box<dyn Send + Sync>;
+
+/// How a store of the kind that merges sorted files stands; sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// Its files on disk.
+    pub files_bytes: u64,
+    /// What was written and is not in files yet.
+    pub buffers_bytes: u64,
+    /// What its cache of blocks holds.
+    pub cache_bytes: u64,
+    /// What it has to rewrite until it is in shape; an estimate.
+    pub compaction_pending_bytes: u64,
+    /// Rewrites that run.
+    pub compactions_running: u64,
+    /// Its rows; an estimate.
+    pub rows: u64,
+    /// Whether it takes no writes until it has caught up.
+    pub is_stalled: bool,
+}
+
+impl StoreFigures {
+    /// Those of a RocksDB instance; 0 where it does not tell.
+    pub(crate) fn of(database: &rocksdb::DB) -> Self {
+        let figure = |name: &properties::PropName| {
+            let figure = database.property_int_value(name).ok().flatten();
+            figure.unwrap_or(0)
+        };
+        Self {
+            files_bytes: figure(properties::TOTAL_SST_FILES_SIZE),
+            buffers_bytes: figure(properties::CUR_SIZE_ALL_MEM_TABLES),
+            cache_bytes: figure(properties::BLOCK_CACHE_USAGE),
+            compaction_pending_bytes: figure(properties::ESTIMATE_PENDING_COMPACTION_BYTES),
+            compactions_running: figure(properties::NUM_RUNNING_COMPACTIONS),
+            rows: figure(properties::ESTIMATE_NUM_KEYS),
+            is_stalled: figure(properties::IS_WRITE_STOPPED) > 0,
+        }
+    }
+}
 
 /// Where log and state are kept.
 pub trait Storage: Send + Sync + 'static {

@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::record::Record;
 use crate::time::{MachineClock, Time};
 use flotilla_engine::NodeId;
-use flotilla_replica::{Config, Execution, Formation, Hooks, Replica, Tuning};
+use flotilla_replica::{Config, Execution, Formation, Hooks, NoObserver, Replica, Tuning};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -186,6 +186,7 @@ impl Machine {
             }),
             storage: Arc::new(self.disk.clone()),
             execution: Execution::CallersRuntime(self.pace.clone()),
+            observer: Arc::new(NoObserver),
         };
         (hooks, hub)
     }

@@ -64,6 +64,14 @@ pub(crate) struct QueueBounds {
     pub(crate) bytes_max: usize,
 }
 
+/// What waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) intake: usize,
+    pub(crate) progress: usize,
+    pub(crate) bytes: usize,
+}
+
 /// Too much waits: the submission was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
@@ -109,6 +117,16 @@ impl Queue {
         drop(lanes);
         self.arrived.notify_one();
         Ok(())
+    }
+
+    /// How much waits.
+    pub(crate) fn waiting(&self) -> Waiting {
+        let lanes = self.lanes();
+        Waiting {
+            intake: lanes.intake.len(),
+            progress: lanes.progress.len(),
+            bytes: lanes.bytes,
+        }
     }
 
     /// Waits until something waits.

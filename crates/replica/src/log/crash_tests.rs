@@ -1,6 +1,7 @@
 //! What the log must still have after a power cut, a failing disk or a flipped bit.
 
 use crate::execution::{Chores, Execution};
+use crate::hooks::NoObserver;
 use crate::log::device::{Durability, LogDevice, Operation};
 use crate::log::memory_device::MemoryDevice;
 use crate::log::record::{self, LogEntry};
@@ -34,7 +35,7 @@ fn open(device: Arc<dyn LogDevice>) -> Result<LogStore, LogOpenError> {
         1,
         device,
         watch::channel(Some(u64::MAX)).1,
-        &Chores::from(Execution::OwnThreads),
+        (&Chores::from(Execution::OwnThreads), Arc::new(NoObserver)),
     )
 }
 
@@ -126,8 +127,8 @@ async fn what_waits_is_made_durable_with_fewer_syncs_than_appends() {
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));
-    let mut store =
-        LogStore::open(1, device, receiver, &Chores::from(Execution::OwnThreads)).unwrap();
+    let chores = Chores::from(Execution::OwnThreads);
+    let mut store = LogStore::open(1, device, receiver, (&chores, Arc::new(NoObserver))).unwrap();
     let entries = (0..10).map(|index| entry(1, index)).collect();
     append(&mut store, entries).await.await.unwrap().unwrap();
     let mut purging = store.clone();

@@ -1,5 +1,6 @@
 //! The seam below the log: an ordered place for records and a few small facts.
 
+use crate::storage::StoreFigures;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -82,4 +83,9 @@ pub trait LogDevice: Send + Sync + 'static {
     /// # Errors
     /// [`DeviceError`] when the device fails; it is then unknown what was written.
     fn write(&self, operations: &[Operation], durability: Durability) -> Result<(), DeviceError>;
+
+    /// How it stands, where it can tell.
+    fn figures(&self) -> Option<StoreFigures> {
+        None
+    }
 }

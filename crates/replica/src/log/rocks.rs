@@ -1,6 +1,7 @@
 //! The log device of a real node: a RocksDB instance whose write-ahead log is what is synced.
 
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation, RecordVisitor};
+use crate::storage::StoreFigures;
 use bytes::Bytes;
 use rocksdb::{
     DB, DBCompressionType, DBRecoveryMode, Direction, IteratorMode, Options, ReadOptions,
@@ -89,6 +90,10 @@ impl LogDevice for RocksLog {
         let mut options = WriteOptions::default();
         options.set_sync(durability == Durability::Synced);
         self.database.write_opt(batch, &options).map_err(failed)
+    }
+
+    fn figures(&self) -> Option<StoreFigures> {
+        Some(StoreFigures::of(&self.database))
     }
 }
 

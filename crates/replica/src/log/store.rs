@@ -1,12 +1,14 @@
 //! The log as openraft sees it.
 
 use crate::execution::{Chore, Chores};
+use crate::hooks::Observer;
 use crate::log::device::{DeviceError, Fact, LogDevice, Operation};
 use crate::log::record::{self, LogEntry, RecordError};
 use crate::log::vote::{self, Vote};
 use crate::log::window::{Located, Window};
 use crate::log::writer::{Job, Waiter, Writer, WriterCounters};
 use crate::raft::type_config::{LogId, TypeConfig};
+use crate::storage::StoreFigures;
 use flotilla_engine::codec::DecodeError;
 use futures::Stream;
 use openraft::storage::{IOFlushed, RaftLogStorage};
@@ -81,7 +83,7 @@ impl LogStore {
         node_id: u64,
         device: Arc<dyn LogDevice>,
         state_durable: watch::Receiver<Option<u64>>,
-        chores: &Chores,
+        (chores, observer): (&Chores, Arc<dyn Observer>),
     ) -> Result<Self, LogOpenError> {
         let window = Arc::new(RwLock::new(load(device.as_ref())?));
         let counters = Arc::new(WriterCounters::default());
@@ -89,6 +91,7 @@ impl LogStore {
             device: Arc::clone(&device),
             window: Arc::clone(&window),
             counters: Arc::clone(&counters),
+            observer,
         };
         let jobs = writer
             .spawn(node_id, chores)
@@ -116,6 +119,11 @@ impl LogStore {
     /// About how many bytes the whole log has.
     pub(crate) fn bytes(&self) -> u64 {
         self.read_window(|window| window.meter.bytes())
+    }
+
+    /// How the device stands.
+    pub(crate) fn figures(&self) -> Option<StoreFigures> {
+        self.device.figures()
     }
 
     /// Whether nothing was ever voted or written.

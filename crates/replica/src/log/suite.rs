@@ -2,6 +2,7 @@
 
 use crate::clock::{StampClock, SystemClock};
 use crate::execution::{Chores, Execution};
+use crate::hooks::NoObserver;
 use crate::log::record::LogEntry;
 use crate::log::store::LogStore;
 use crate::membership::{StoredMembership, term_of};
@@ -106,13 +107,16 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         let chores = Chores::from(Execution::OwnThreads);
         // The suite purges what it never applied, which this replica does not do.
         let state_durable = watch::channel(Some(u64::MAX)).1;
-        let log = LogStore::open(1, device, state_durable, &chores).expect("an empty log");
+        let observer = Arc::new(NoObserver);
+        let log = LogStore::open(1, device, state_durable, (&chores, observer.clone()))
+            .expect("an empty log");
         let applier = Applier {
             node_id: 1,
             digest_interval: 1_024,
             store,
             clock: Arc::new(StampClock::new(Arc::new(SystemClock::default()), 1)),
             outlets: Outlets::new(),
+            observer,
         };
         let machine = Machine::start(applier, &chores).expect("an empty state");
         let guard = Guard {

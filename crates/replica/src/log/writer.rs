@@ -6,6 +6,7 @@
 //! device holds is unknown, and openraft ends this node on the first failed callback.
 
 use crate::execution::{Chore, Chores};
+use crate::hooks::Observer;
 use crate::log::device::{DeviceError, Durability, LogDevice, Operation};
 use crate::log::window::Window;
 use crate::raft::type_config::TypeConfig;
@@ -13,6 +14,7 @@ use openraft::storage::IOFlushed;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
 /// Jobs that may wait; each holds at most one append of openraft.
@@ -48,6 +50,7 @@ pub(crate) struct Writer {
     pub(crate) device: Arc<dyn LogDevice>,
     pub(crate) window: Arc<RwLock<Window>>,
     pub(crate) counters: Arc<WriterCounters>,
+    pub(crate) observer: Arc<dyn Observer>,
 }
 
 impl Writer {
@@ -86,9 +89,11 @@ impl Writer {
     }
 
     fn write(&self, batch: &Batch) -> Result<(), DeviceError> {
+        let start = Instant::now();
         self.device.write(&batch.operations, batch.durability())?;
         if batch.durability() == Durability::Synced {
             self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+            self.observer.log_synced(start.elapsed());
         }
         self.counters
             .bytes

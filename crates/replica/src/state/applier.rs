@@ -5,6 +5,7 @@
 
 use crate::clock::StampClock;
 use crate::execution::{Chore, Chores};
+use crate::hooks::Observer;
 use crate::log::record::LogEntry;
 use crate::membership::{self, StoredMembership};
 use crate::proposal::{Commands, Control, Proposal};
@@ -98,6 +99,10 @@ impl Outlets {
 pub(crate) struct ApplyCounters {
     pub(crate) entries: AtomicU64,
     pub(crate) commands: AtomicU64,
+    /// Snapshots that were made of it.
+    pub(crate) snapshots_made: AtomicU64,
+    /// Snapshots of other members that took the state's place.
+    pub(crate) snapshots_installed: AtomicU64,
     /// How long the applier was at it.
     pub(crate) busy_micros: AtomicU64,
 }
@@ -110,6 +115,7 @@ pub(crate) struct Applier {
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) clock: Arc<StampClock>,
     pub(crate) outlets: Outlets,
+    pub(crate) observer: Arc<dyn Observer>,
 }
 
 /// What applying one entry gave.
@@ -185,7 +191,9 @@ impl ActiveApplier {
                 {
                     self.failure = Some(error.to_string());
                 }
-                let busy = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+                let time = start.elapsed();
+                self.applier.observer.entry_applied(time);
+                let busy = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
                 let counters = &self.applier.outlets.counters;
                 counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
             }
@@ -252,6 +260,8 @@ impl ActiveApplier {
         counters
             .commands
             .fetch_add(entry.commands.len() as u64, Ordering::Relaxed);
+        let observer = &self.applier.observer;
+        observer.commands_applied(&entry, &applied.replies);
         self.applier.clock.observe(applied.now_ms);
         Ok(Applied {
             writes: applied.writes,
@@ -410,6 +420,8 @@ impl ActiveApplier {
         outlets.state_durable.send_replace(self.progress.index());
         outlets.progress.send_replace(self.progress);
         outlets.feed.publish(Notice::Lost);
+        let installed = &outlets.counters.snapshots_installed;
+        installed.fetch_add(1, Ordering::Relaxed);
         self.applier.clock.observe(self.progress.now_ms);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! One RocksDB directory of rows, and reading it.
 
 use crate::state::store::SharedReader;
+use crate::storage::StoreFigures;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options, ReadOptions,
@@ -77,6 +78,11 @@ impl Generation {
     /// Makes everything written so far durable.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         self.database().flush().map_err(failed)
+    }
+
+    /// How it stands.
+    pub(crate) fn figures(&self) -> StoreFigures {
+        StoreFigures::of(self.database())
     }
 
     /// Links the rows as they are now into a new directory.

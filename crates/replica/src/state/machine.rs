@@ -13,6 +13,7 @@ use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{OptionalSend, RaftSnapshotBuilder};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::{mpsc, oneshot};
 
 type Snapshot = openraft::type_config::alias::SnapshotOf<TypeConfig, SnapshotData>;
@@ -101,6 +102,8 @@ impl RaftSnapshotBuilder<TypeConfig> for Machine {
         let captured = self.chores.run(Chore::Capture, move || store.capture());
         let capture = captured.await?.map_err(io::Error::other)?;
         let snapshot = snapshot_of(capture)?;
+        let made = &self.outlets.counters.snapshots_made;
+        made.fetch_add(1, Ordering::Relaxed);
         let index = snapshot.meta.last_log_id.map(|log_id| log_id.index());
         self.outlets.state_durable.send_if_modified(|durable| {
             let is_newer = index > *durable;

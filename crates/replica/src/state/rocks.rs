@@ -10,6 +10,7 @@ use crate::state::fsync::{replace_file, sync_directory, sync_tree};
 use crate::state::generation::{Generation, failed};
 use crate::state::rows;
 use crate::state::store::{Incoming, SharedReader, StateStore};
+use crate::storage::StoreFigures;
 use flotilla_engine::store::{Reader, StoreError, Writes};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -152,6 +153,10 @@ impl StateStore for RocksState {
             generation,
             inner: Arc::clone(&self.inner),
         }))
+    }
+
+    fn figures(&self) -> Option<StoreFigures> {
+        Some(self.inner.current().figures())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The seam below the state: an ordered key-value space that can be captured and replaced.
 
+use crate::storage::StoreFigures;
 use flotilla_engine::store::{Reader, StoreError, Writes};
 use std::sync::Arc;
 
@@ -43,6 +44,11 @@ pub trait StateStore: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when the store fails.
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError>;
+
+    /// How it stands, where it can tell.
+    fn figures(&self) -> Option<StoreFigures> {
+        None
+    }
 }
 
 /// Rows on their way in; dropped, they leave no trace.
