@@ -1,9 +1,11 @@
 //! What all parts of a node share.
 
 use crate::gateway::Gateway;
+use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What all parts of a node share.
@@ -14,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) watchers: Watchers,
     /// The input schemas that were asked last.
     pub(crate) schemas: Schemas,
+    /// What it has counted.
+    pub(crate) metrics: Arc<Metrics>,
     /// This node.
     pub(crate) node: NodeId,
     /// The `host:port` under which clients reach it.

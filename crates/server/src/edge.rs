@@ -1,23 +1,29 @@
-//! What every request passes first: a bound on how many are in hand, and the word who leads.
+//! What every request passes first: it is counted and named for the log, there is a bound on how many are
+//! in hand, and the reply says who leads.
 
 use crate::errors::Refusal;
 use crate::limits::REQUESTS_MAX;
+use crate::metrics::Requests;
+use crate::span;
 use flotilla_replica::{Leader, Leadership};
 use std::sync::Arc;
 use std::task::{self, Poll};
 use tokio::sync::{Semaphore, watch};
-use tonic::Status;
-use tonic::codegen::http::{HeaderName, HeaderValue, Request, Response};
+use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tonic::codegen::{BoxFuture, Service};
+use tonic::{Code, Status};
 use tower::Layer;
+use tracing::Instrument;
 
 /// The metadata that names the leader's client endpoint.
 const LEADER: HeaderName = HeaderName::from_static("flo-leader");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 /// Wraps a node's services.
 #[derive(Clone)]
 pub(crate) struct Edge {
     leadership: watch::Receiver<Leadership>,
+    requests: Arc<Requests>,
     // Held until a reply begins: streams have bounds of their own.
     room: Arc<Semaphore>,
 }
@@ -30,10 +36,11 @@ pub(crate) struct Edged<S> {
 }
 
 impl Edge {
-    /// The edge of a node that learns of leaders from `leadership`.
-    pub(crate) fn new(leadership: watch::Receiver<Leadership>) -> Self {
+    /// The edge of a node that learns of leaders from `leadership` and counts its `requests`.
+    pub(crate) fn new(leadership: watch::Receiver<Leadership>, requests: Arc<Requests>) -> Self {
         Self {
             leadership,
+            requests,
             room: Arc::new(Semaphore::new(REQUESTS_MAX)),
         }
     }
@@ -72,9 +79,12 @@ where
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         let edge = self.edge.clone();
+        let path = request.uri().path();
+        let in_hand = edge.requests.begin(path);
+        let span = span::of_request(path, request.headers());
         let permit = edge.room.clone().try_acquire_owned();
         let answered = permit.is_ok().then(|| self.inner.call(request));
-        Box::pin(async move {
+        let serving = async move {
             let mut response = match answered {
                 Some(answered) => answered.await?,
                 None => turned_away(),
@@ -83,9 +93,19 @@ where
             if let Some(leader) = edge.leader() {
                 response.headers_mut().insert(LEADER, leader);
             }
+            let code = code(response.headers());
+            tracing::debug!(?code, "answered");
+            in_hand.answered(code);
             Ok(response)
-        })
+        };
+        Box::pin(serving.instrument(span))
     }
+}
+
+/// The status with which a reply begins: one without any goes on.
+fn code(headers: &HeaderMap) -> Code {
+    let status = headers.get(GRPC_STATUS);
+    status.map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()))
 }
 
 fn turned_away<A: Default>() -> Response<A> {
@@ -136,7 +156,7 @@ mod tests {
     #[tokio::test]
     async fn every_reply_names_the_leader_that_is_known_then() {
         let (sender, receiver) = watch::channel(leadership(None));
-        let edge = Edge::new(receiver);
+        let edge = Edge::new(receiver, Arc::new(Requests::new()));
         assert_eq!(call(&edge).await.headers().get(LEADER), None);
         sender.send_replace(leadership(Some("b:9000")));
         assert_eq!(call(&edge).await.headers()[LEADER], "b:9000");
@@ -147,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_node_turns_requests_away_and_names_the_leader() {
         let (_sender, receiver) = watch::channel(leadership(Some("b:9000")));
-        let edge = Edge::new(receiver);
+        let edge = Edge::new(receiver, Arc::new(Requests::new()));
         let _all = edge
             .room
             .clone()

@@ -1,10 +1,12 @@
-//! The standard health service: a node serves while it knows a leader and can read the state.
+//! The standard health service: a node serves while it is ready, as `/readyz` judges it.
 
 use crate::context::Context;
+use crate::readiness;
 use flotilla_api::v1::action_service_server::SERVICE_NAME as ACTION;
 use flotilla_api::v1::cluster_service_server::SERVICE_NAME as CLUSTER;
 use flotilla_api::v1::worker_service_server::SERVICE_NAME as WORKER;
 use flotilla_api::v1::workflow_service_server::SERVICE_NAME as WORKFLOW;
+use flotilla_replica::Leadership;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tonic_health::ServingStatus;
@@ -29,18 +31,23 @@ pub(crate) fn start(context: Arc<Context>, reporter: HealthReporter) -> JoinHand
 async fn follow(context: &Context, reporter: &HealthReporter) {
     let replica = context.gateway.replica();
     let mut leadership = replica.leadership();
-    let mut readable = replica.readable();
+    let (mut readable, mut fatal) = (replica.readable(), replica.fatal());
     // It answers without a leader too.
     reporter
         .set_service_status(CLUSTER, ServingStatus::Serving)
         .await;
+    let mut known = Leadership::default();
     loop {
-        let has_leader = leadership.borrow_and_update().leader.is_some();
-        let is_readable = *readable.borrow_and_update();
-        report(reporter, has_leader && is_readable).await;
+        readable.mark_unchanged();
+        fatal.mark_unchanged();
+        let now = leadership.borrow_and_update().clone();
+        context.metrics.leadership_changed(&known, &now);
+        known = now;
+        report(reporter, readiness::check(context).is_ok()).await;
         let changed = tokio::select! {
             changed = leadership.changed() => changed,
             changed = readable.changed() => changed,
+            changed = fatal.changed() => changed,
         };
         if changed.is_err() {
             return;

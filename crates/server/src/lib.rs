@@ -3,7 +3,8 @@
 //! A request goes one way. `edge` counts it and names the leader in its reply; a service checks it
 //! with `request` and makes it a command or a read; `gateway` submits the command to the replica or
 //! reads what is applied; `convert` makes what comes back a message, and `errors` whatever went wrong
-//! a status. `http` serves reports to those who have no gRPC. `watch` wakes those who wait for something to be applied.
+//! a status. `http` serves reports to those who have no gRPC, and probes and metrics to those who watch over
+//! the node. `watch` wakes those who wait for something to be applied.
 //!
 //! Beside that live the `workers` with their open polls, the leader's `drivers`, and the `embedded`
 //! workers that run WASM actions.
@@ -21,10 +22,13 @@ mod gateway;
 mod health;
 mod http;
 mod limits;
+mod metrics;
+mod readiness;
 mod request;
 mod schemas;
 mod server;
 mod services;
+mod span;
 #[cfg(test)]
 mod testing;
 mod watch;
@@ -32,4 +36,5 @@ mod workers;
 
 pub use config::{ConfigInvalid, Peer, ServerConfig};
 pub use errors::ErrorCode;
+pub use metrics::{METRICS, Metric, MetricKind};
 pub use server::{Server, ServerError};

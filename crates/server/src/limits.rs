@@ -21,6 +21,12 @@ pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 /// A request's body over HTTP: a payload of any size, and what stands around it. In bytes.
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (16 << 10);
+/// Actions that the metrics tell apart; the tasks of all others are counted together.
+pub(crate) const METRIC_ACTIONS_MAX: usize = 100;
+/// Rows of one table that are read for the metrics.
+pub(crate) const METRIC_ROWS_MAX: usize = 100_000;
+/// Leased tasks whose action is looked up for the metrics.
+pub(crate) const METRIC_LEASES_MAX: usize = 10_000;
 /// Callers that may wait for one kind of thing on one node.
 pub(crate) const WATCHERS_MAX: usize = 10_000;
 /// Updates that wait for the transport of one watcher.

@@ -3,7 +3,8 @@
 use crate::config::is_address;
 use crate::errors::Refusal;
 use crate::limits::{JSON_DEPTH_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, PAGE_TOKEN_BYTES_MAX};
-use flotilla_engine::ids::{NameInvalid, Namespace};
+use crate::span;
+use flotilla_engine::ids::{NameInvalid, Namespace, RunId};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{LABELS_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use flotilla_engine::{NodeId, RequestId};
@@ -50,6 +51,13 @@ pub(crate) fn address(field: &'static str, text: &str) -> Result<(), Refusal> {
 /// A checked name.
 pub(crate) fn name<T>(checked: Result<T, NameInvalid>) -> Result<T, Refusal> {
     Ok(checked?)
+}
+
+/// The id of the run that a request is about: the log's lines for it carry it from then on.
+pub(crate) fn run_id(text: String) -> Result<RunId, Refusal> {
+    let run_id = RunId::new(text)?;
+    span::note_run(run_id.as_str());
+    Ok(run_id)
 }
 
 /// A name that may be left out; empty means that it is.

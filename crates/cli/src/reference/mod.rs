@@ -2,6 +2,7 @@
 
 mod blocks;
 mod errors;
+mod metrics;
 mod verbs;
 mod words;
 

@@ -28,6 +28,7 @@ pub(super) async fn lead_again_and_again(driver: Driver) {
             () = shutdown.cancelled() => {}
         }
         driver.hub.end_term();
+        driver.context.metrics.timers_looked_at(None);
     }
 }
 

@@ -34,6 +34,9 @@ async fn look(driver: &Driver, cursor: &mut TimerCursor) -> Result<(), Refusal> 
     if planted::has(Bug::LostTimer) {
         due.timers.retain(|timer| timer.due_ms % 3 != 0);
     }
+    let earliest_ms = due.timers.iter().map(|timer| timer.due_ms).min();
+    let metrics = &driver.context.metrics;
+    metrics.timers_looked_at(earliest_ms.or(due.next_due_ms));
     if due.timers.is_empty() {
         alarm.sleep(now_ms, due.next_due_ms).await;
         return Ok(());

@@ -68,7 +68,7 @@ impl Runner {
                 task: &task,
                 host: &host,
             };
-            call.run(program, load)
+            context.metrics.wasm.measure(|| call.run(program, load))
         };
         tokio::task::spawn_blocking(call)
             .await

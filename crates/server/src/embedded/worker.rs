@@ -13,6 +13,7 @@ use flotilla_engine::ids::Namespace;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep};
+use tracing::{Instrument, info_span};
 use v1::server_message::Message;
 
 /// How long the worker waits before it opens its stream again.
@@ -173,7 +174,13 @@ impl Worker {
         if self.crew.knows(&token) {
             return;
         }
-        let job = self.job(token).run(task, share.take());
+        let span = info_span!(
+            "task",
+            task_id = task.task_id,
+            action = task.action,
+            run_id = task.run_id
+        );
+        let job = self.job(token).run(task, share.take()).instrument(span);
         self.crew.start(token, job);
     }
 

@@ -19,9 +19,13 @@ use tokio_util::task::TaskTracker;
 /// How long to wait when a connection could not be taken: the process may be out of files.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 
-/// Serves HTTP until `context.shutdown` is cancelled and the requests in hand are answered.
-pub(crate) fn serve(context: Arc<Context>, listener: TcpListener) -> JoinHandle<()> {
-    let shutdown = context.shutdown.clone();
+/// Serves HTTP until `shutdown` is cancelled and the requests in hand are answered. That is later than
+/// `context.shutdown`: a node that stops still says so to those who ask whether it is ready.
+pub(crate) fn serve(
+    context: Arc<Context>,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> JoinHandle<()> {
     tokio::spawn(async move {
         let connections = TaskTracker::new();
         let accepting = accept(&listener, router(context), &connections, &shutdown);

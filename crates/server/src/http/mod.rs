@@ -1,6 +1,8 @@
-//! What is served over plain HTTP: the report of an accepted task (W38), for whoever has no gRPC.
+//! What is served over plain HTTP: the report of an accepted task (W38), for whoever has no gRPC, and what
+//! those ask who watch over the node.
 
 mod connections;
+mod probes;
 mod problem;
 mod report;
 
@@ -11,7 +13,7 @@ use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::post;
+use axum::routing::{get, post};
 use std::sync::Arc;
 
 /// Where a task's outcome is reported at the node with this HTTP address.
@@ -23,18 +25,22 @@ pub(crate) fn report_url(http_address: &str, task_id: &str) -> String {
 fn router(context: Arc<Context>) -> Router {
     Router::new()
         .route("/v1/tasks/{id}/report", post(report::report))
+        .route("/livez", get(probes::live))
+        .route("/readyz", get(probes::ready))
+        .route("/metrics", get(probes::metrics))
         .fallback(async || missing())
         .method_not_allowed_fallback(async || wrong_method())
         .with_state(context)
 }
 
 fn missing() -> Problem {
-    let message = "expected the path /v1/tasks/ID/report, but it is another one";
+    let message =
+        "expected /v1/tasks/ID/report, /livez, /readyz or /metrics, but the path is another one";
     Refusal::new(ServerCode::PathNotFound, message).into()
 }
 
 fn wrong_method() -> Problem {
-    let message = "expected the method POST, but it is another one";
+    let message = "expected POST for a report, else GET, but the method is another one";
     let refusal = Refusal::new(ServerCode::MethodNotAllowed, message);
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
 }

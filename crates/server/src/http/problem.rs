@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use flotilla_api::v1;
 use serde_json::json;
+use std::fmt;
 use tonic::Code;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -22,6 +23,12 @@ impl Problem {
     /// A refusal whose status its code does not tell.
     pub(super) fn new(status: StatusCode, refusal: Refusal) -> Self {
         Self { status, refusal }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal.fmt(formatter)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::limits::{DEADLINE_DEFAULT, HTTP_BODY_BYTES_MAX};
 use crate::services;
+use crate::span;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -21,6 +22,7 @@ use serde_json::value::RawValue;
 use std::fmt::{self, Display};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 
 /// The body of a report.
 #[derive(Debug, Default, Deserialize)]
@@ -54,6 +56,19 @@ pub(super) async fn report(
     Path(task_id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
+    let span = span::of_request("POST /v1/tasks/ID/report", request.headers());
+    let served = serve(&context, &task_id, request)
+        .instrument(span.clone())
+        .await;
+    let _entered = span.enter();
+    match &served {
+        Ok(_) => tracing::debug!("answered"),
+        Err(problem) => tracing::debug!(%problem, "refused"),
+    }
+    served
+}
+
+async fn serve(context: &Context, task_id: &str, request: Request) -> Result<Response, Problem> {
     let deadline = Instant::now() + DEADLINE_DEFAULT;
     let token = token(request.headers())?;
     if token.task_id() != task_id {
@@ -63,7 +78,7 @@ pub(super) async fn report(
     let body = timeout_at(deadline, whole(request.into_body())).await;
     let body = body.map_err(|_| too_slow())??;
     let asked = asked(token, &body)?;
-    services::report(&context, asked, deadline).await?;
+    services::report(context, asked, deadline).await?;
     Ok(json_response(StatusCode::OK, "{}".to_owned()))
 }
 

@@ -10,6 +10,7 @@ use crate::config::ServerConfig;
 use crate::context::Context;
 use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
+use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use crate::workers::Hub;
@@ -34,6 +35,9 @@ pub struct Server {
     address: SocketAddr,
     tasks: Vec<JoinHandle<()>>,
     serving: Serving,
+    http: JoinHandle<()>,
+    // Ends HTTP when it is dropped.
+    probing: DropGuard,
     // Ends what runs in the background when the server is dropped without having been stopped.
     _stop: DropGuard,
 }
@@ -55,11 +59,13 @@ impl Server {
         let (http_listener, http_listen) = listen(config.http_listen).await?;
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
+        let metrics = Arc::new(Metrics::new(&config.data_dir));
         let surroundings = faults::surroundings();
         let hooks = Hooks {
             offers: hub.clone(),
             clock: surroundings.clock,
             storage: surroundings.storage,
+            observer: metrics.clone(),
             ..Hooks::default()
         };
         let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;
@@ -68,6 +74,7 @@ impl Server {
             gateway: Gateway::new(replica),
             watchers: Watchers::default(),
             schemas: Schemas::default(),
+            metrics,
             node: NodeId(config.node_id),
             client_address,
             http_address,
@@ -80,8 +87,9 @@ impl Server {
             health::start(context.clone(), reporter),
             drivers::start(context.clone(), hub),
             embedded::start(context.clone()),
-            http::serve(context.clone(), http_listener),
         ];
+        let probing = CancellationToken::new();
+        let http = http::serve(context.clone(), http_listener, probing.clone());
         let serving = serve(&context, listener, routes);
         tracing::info!(node = config.node_id, %address, "clients are served");
         let stop = context.shutdown.clone().drop_guard();
@@ -90,6 +98,8 @@ impl Server {
             address,
             tasks,
             serving,
+            http,
+            probing: probing.drop_guard(),
             _stop: stop,
         })
     }
@@ -171,6 +181,10 @@ impl Server {
             self.serving.abort();
         }
         self.context.gateway.replica().shutdown().await;
+        drop(self.probing);
+        if timeout(STOP_GRACE, self.http).await.is_err() {
+            tracing::debug!("connections over HTTP were cut");
+        }
         tracing::info!("the node has stopped");
     }
 }

@@ -70,6 +70,8 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 /// Serves clients until `context.shutdown` is cancelled and their connections have ended.
 pub(super) fn serve(context: &Context, listener: TcpListener, routes: Routes) -> Serving {
     let shutdown = context.shutdown.clone();
+    let requests = context.metrics.requests.clone();
+    let edge = Edge::new(context.gateway.replica().leadership(), requests);
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
@@ -77,7 +79,7 @@ pub(super) fn serve(context: &Context, listener: TcpListener, routes: Routes) ->
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .layer(Edge::new(context.gateway.replica().leadership()))
+        .layer(edge)
         .add_routes(routes)
         .serve_with_incoming_shutdown(incoming, shutdown.cancelled_owned());
     tokio::spawn(server)

@@ -1,6 +1,7 @@
 //! Outcomes that come later: by RPC and over HTTP, at any node (W38).
 
 use crate::node::{Node, refused};
+use crate::web::exchange;
 use flotilla_api::v1;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -87,12 +88,7 @@ async fn post(node: &Node, path: &str, token: &str, body: &str) -> (String, Stri
         "POST {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     );
-    let mut stream = TcpStream::connect(&node.http_address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.lines().next().unwrap().to_owned(), body.to_owned())
+    exchange(&node.http_address, &request).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,15 +152,10 @@ async fn what_is_not_served_over_http_is_said() {
     let (status, body) = post(&node, "/v1/runs", "x", "").await;
     assert_eq!(status, "HTTP/1.1 404 Not Found");
     assert!(body.contains("path_not_found"), "{body}");
-    let mut stream = TcpStream::connect(&node.http_address).await.unwrap();
     let request = "GET /v1/tasks/x/report HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(
-        answer.starts_with("HTTP/1.1 405 ") && answer.contains("method_not_allowed"),
-        "{answer}"
-    );
+    let (status, body) = exchange(&node.http_address, request).await;
+    assert_eq!(status, "HTTP/1.1 405 Method Not Allowed");
+    assert!(body.contains("method_not_allowed"), "{body}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

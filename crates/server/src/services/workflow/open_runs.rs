@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
-use flotilla_engine::ids::{RunId, SignalId, SignalType};
+use flotilla_engine::ids::{SignalId, SignalType};
 use flotilla_engine::{Body, CancelRun, Command, Reply, SignalRun};
 use tokio::time::Instant;
 
@@ -16,7 +16,7 @@ pub(super) async fn signal(
     deadline: Instant,
 ) -> Result<v1::SignalRunResponse, Refusal> {
     let body = Body::SignalRun(SignalRun {
-        run_id: request::name(RunId::new(asked.run_id))?,
+        run_id: request::run_id(asked.run_id)?,
         signal_type: request::name(SignalType::new(asked.r#type))?,
         payload: request::json(&asked.payload, "payload", "{}")?,
         signal_id: request::optional(asked.signal_id, SignalId::new)?,
@@ -41,7 +41,7 @@ pub(super) async fn cancel(
     deadline: Instant,
 ) -> Result<v1::CancelRunResponse, Refusal> {
     let body = Body::CancelRun(CancelRun {
-        run_id: request::name(RunId::new(asked.run_id))?,
+        run_id: request::run_id(asked.run_id)?,
         reason: Some(asked.reason).filter(|reason| !reason.is_empty()),
     });
     let command = Command {

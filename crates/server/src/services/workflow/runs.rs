@@ -7,7 +7,7 @@ use crate::gateway::Freshness;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::Rejection;
-use flotilla_engine::ids::{RunId, WorkflowName};
+use flotilla_engine::ids::WorkflowName;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, Condition, Equality, RunQuery};
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ pub(super) async fn get(
     deadline: Instant,
 ) -> Result<v1::Run, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::name(RunId::new(asked.run_id))?;
+    let run_id = request::run_id(asked.run_id)?;
     let look_up = |reader: &dyn Reader| view::run(reader, &namespace, &run_id);
     let freshness = Freshness::of(asked.stale);
     let found = context.gateway.read(freshness, deadline, look_up).await?;
@@ -64,7 +64,7 @@ pub(super) async fn history(
     deadline: Instant,
 ) -> Result<v1::GetHistoryResponse, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::name(RunId::new(asked.run_id))?;
+    let run_id = request::run_id(asked.run_id)?;
     let part = (asked.after_seq, request::rows_max(asked.limit)?);
     let missing = Rejection::RunNotFound(run_id.clone());
     let list = move |reader: &dyn Reader| view::history(reader, &namespace, &run_id, part);

@@ -15,6 +15,7 @@ use crate::gateway::Freshness;
 use crate::limits::START_TRIES_MAX;
 use crate::request;
 use crate::schemas::{self, Schema};
+use crate::span;
 use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
 use flotilla_engine::store::{Reader, StoreError};
@@ -104,13 +105,16 @@ fn answer(reply: &Reply) -> Result<v1::StartRunResponse, Refusal> {
             version,
             revision,
             is_existing,
-        } => Ok(v1::StartRunResponse {
-            run_id: run_id.to_string(),
-            workflow: workflow.to_string(),
-            version: version.to_string(),
-            revision: *revision,
-            existing: *is_existing,
-        }),
+        } => {
+            span::note_run(run_id.as_str());
+            Ok(v1::StartRunResponse {
+                run_id: run_id.to_string(),
+                workflow: workflow.to_string(),
+                version: version.to_string(),
+                revision: *revision,
+                existing: *is_existing,
+            })
+        }
         reply => Err(unexpected(reply)),
     }
 }

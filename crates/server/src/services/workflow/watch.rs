@@ -40,7 +40,7 @@ pub(super) async fn watch(
     deadline: Instant,
 ) -> Result<ReceiverStream<Result<v1::WatchRunResponse, Status>>, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
-    let run_id = request::name(RunId::new(asked.run_id))?;
+    let run_id = request::run_id(asked.run_id)?;
     // The bell is listened to before the state is read, so that nothing falls between the two.
     let bell = context
         .watchers

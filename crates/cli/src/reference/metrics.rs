@@ -1,0 +1,30 @@
+//! The page of metrics, from the server's catalogue.
+
+use expect_test::expect_file;
+use flotilla_server::METRICS;
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Metrics
+
+What a node exposes at `/metrics` on its HTTP port; [Watching a cluster](../watching.md) says how to scrape it.
+Counters begin anew when the node does, unless it says otherwise. This page is made from the code: a metric that
+is not here is not exposed.
+
+| metric | type | labels | unit | what |
+|---|---|---|---|---|
+";
+
+#[test]
+fn the_page_of_metrics_lists_the_catalogue() {
+    let mut page = String::from(HEAD);
+    for metric in METRICS {
+        let labels = metric.labels.iter();
+        let labels: Vec<String> = labels.map(|label| format!("`{label}`")).collect();
+        let (kind, labels) = (metric.kind.as_str(), labels.join(", "));
+        let (name, unit, help) = (metric.name, metric.unit, metric.help);
+        writeln!(page, "| `{name}` | {kind} | {labels} | {unit} | {help} |")
+            .expect("a string takes any text");
+    }
+    expect_file!["../../../../docs/manual/reference/metrics.md"].assert_eq(&page);
+}

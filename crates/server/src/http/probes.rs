@@ -1,0 +1,46 @@
+//! What supervisors ask: whether the node lives, whether it may serve, and its metrics.
+
+use super::problem::{Problem, json_response};
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::metrics;
+use crate::readiness;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use std::sync::Arc;
+
+/// `/livez`: whether the process can go on.
+pub(super) async fn live(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
+    readiness::check_alive(&context).map_err(unavailable)?;
+    Ok(status("live"))
+}
+
+/// `/readyz`: whether the node may serve.
+pub(super) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
+    readiness::check(&context).map_err(unavailable)?;
+    Ok(status("ready"))
+}
+
+/// `/metrics`, as Prometheus reads them.
+pub(super) async fn metrics(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
+    let page = metrics::scrape(context).await.ok_or_else(|| {
+        let message = "expected to read the metrics, but the thread that did failed";
+        Refusal::internal(message.to_owned())
+    })?;
+    let mut response = Response::new(Body::from(page));
+    let content_type = HeaderValue::from_static(metrics::CONTENT_TYPE);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    Ok(response)
+}
+
+fn status(word: &str) -> Response {
+    json_response(StatusCode::OK, format!("{{\"status\":\"{word}\"}}"))
+}
+
+/// Whatever the reason: a supervisor looks at the status alone.
+fn unavailable(refusal: Refusal) -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal)
+}

@@ -1,0 +1,246 @@
+//! What a node has counted since its start.
+
+use super::histogram::Histogram;
+use super::requests::Requests;
+use super::wasm::WasmCalls;
+use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
+use flotilla_replica::{Leadership, Observer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// No timer is waited for.
+const NEVER: u64 = u64::MAX;
+
+/// What a node has counted since its start.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    /// Requests over gRPC.
+    pub(crate) requests: Arc<Requests>,
+    /// Calls of WebAssembly actions.
+    pub(crate) wasm: WasmCalls,
+    pub(super) started: SystemTime,
+    pub(super) data_directory: PathBuf,
+    pub(super) entry_apply: Histogram,
+    pub(super) log_sync: Histogram,
+    pub(super) timer_delay: Histogram,
+    pub(super) elections: AtomicU64,
+    pub(super) leader_changes: AtomicU64,
+    /// By kind, accepted and rejected.
+    commands: Vec<[AtomicU64; 2]>,
+    /// By code.
+    rejections: Vec<AtomicU64>,
+    /// The leader that was known last; 0 before the first.
+    leader_last: AtomicU64,
+    /// When the earliest timer is due, as the driver saw it last; [`NEVER`] without one.
+    timer_due_ms: AtomicU64,
+}
+
+impl Metrics {
+    /// Nothing counted yet, of a node with data in this directory.
+    pub(crate) fn new(data_directory: &Path) -> Self {
+        Self {
+            requests: Arc::new(Requests::new()),
+            wasm: WasmCalls::default(),
+            started: SystemTime::now(),
+            data_directory: data_directory.to_owned(),
+            entry_apply: Histogram::default(),
+            log_sync: Histogram::default(),
+            timer_delay: Histogram::default(),
+            elections: AtomicU64::new(0),
+            leader_changes: AtomicU64::new(0),
+            commands: CommandKind::ALL
+                .iter()
+                .map(|_| Default::default())
+                .collect(),
+            rejections: RejectionCode::ALL
+                .iter()
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+            leader_last: AtomicU64::new(0),
+            timer_due_ms: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// What the node knows of leaders has changed.
+    pub(crate) fn leadership_changed(&self, before: &Leadership, now: &Leadership) {
+        if before.term > 0 {
+            let terms = now.term.saturating_sub(before.term);
+            self.elections.fetch_add(terms, Ordering::Relaxed);
+        }
+        let Some(leader) = &now.leader else { return };
+        let NodeId(leader) = leader.node_id;
+        let last = self.leader_last.swap(leader, Ordering::Relaxed);
+        if last != 0 && last != leader {
+            self.leader_changes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The driver of timers has looked: the earliest is due at `due_ms`. `None` when there is none, or
+    /// when this node leads no more.
+    pub(crate) fn timers_looked_at(&self, due_ms: Option<u64>) {
+        self.timer_due_ms
+            .store(due_ms.unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    /// For how long a timer has been due at `now_ms`.
+    pub(super) fn timers_overdue(&self, now_ms: u64) -> Duration {
+        let due_ms = self.timer_due_ms.load(Ordering::Relaxed);
+        Duration::from_millis(now_ms.saturating_sub(due_ms))
+    }
+
+    /// Commands by kind and result.
+    pub(super) fn commands(&self) -> impl Iterator<Item = ([&'static str; 2], u64)> {
+        let kinds = CommandKind::ALL.iter().zip(&self.commands);
+        kinds.flat_map(|(kind, counts)| {
+            let results = ["accepted", "rejected"].into_iter().zip(counts);
+            results.map(|(result, count)| ([kind.as_str(), result], count.load(Ordering::Relaxed)))
+        })
+    }
+
+    /// Rejections by code.
+    pub(super) fn rejections(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let codes = RejectionCode::ALL.iter().zip(&self.rejections);
+        codes.map(|(code, count)| (code.as_str(), count.load(Ordering::Relaxed)))
+    }
+
+    /// When the node was started, in seconds since the Unix epoch.
+    pub(super) fn started_seconds(&self) -> f64 {
+        let since = self.started.duration_since(UNIX_EPOCH);
+        since.map_or(0.0, |since| since.as_secs_f64())
+    }
+}
+
+impl Observer for Metrics {
+    fn commands_applied(&self, entry: &Entry, replies: &[Result<Reply, Rejection>]) {
+        for (command, reply) in entry.commands.iter().zip(replies) {
+            let counts = &self.commands[command.body.kind() as usize];
+            counts[usize::from(reply.is_err())].fetch_add(1, Ordering::Relaxed);
+            match (reply, &command.body) {
+                (Err(rejection), _) => {
+                    let count = &self.rejections[rejection.code() as usize];
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                (Ok(_), Body::FireTimer(fired)) => {
+                    let delay_ms = entry.stamp.now_ms.saturating_sub(fired.timer.due_ms);
+                    self.timer_delay.record(Duration::from_millis(delay_ms));
+                }
+                (Ok(_), _) => {}
+            }
+        }
+    }
+
+    fn entry_applied(&self, time: Duration) {
+        self.entry_apply.record(time);
+    }
+
+    fn log_synced(&self, time: Duration) {
+        self.log_sync.record(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flotilla_engine::ids::Namespace;
+    use flotilla_engine::tables::{TimerKey, TimerKind};
+    use flotilla_engine::{BeginTerm, Command, FireTimer, Stamp};
+    use flotilla_replica::Leader;
+
+    fn metrics() -> Metrics {
+        Metrics::new(Path::new("."))
+    }
+
+    fn command(body: Body) -> Command {
+        Command::new(Namespace::default_namespace(), body)
+    }
+
+    fn knows(term: u64, leader: Option<u64>) -> Leadership {
+        let leader = leader.map(|node_id| Leader {
+            node_id: NodeId(node_id),
+            client_address: String::new(),
+            peer_address: String::new(),
+        });
+        Leadership {
+            leader,
+            term,
+            ..Leadership::default()
+        }
+    }
+
+    #[test]
+    fn commands_are_counted_by_kind_and_result_and_timers_by_their_delay() {
+        let metrics = metrics();
+        let timer = TimerKey {
+            kind: TimerKind::StepWake,
+            due_ms: 1_000,
+            subject: 1,
+            detail: 0,
+        };
+        let entry = Entry {
+            stamp: Stamp {
+                now_ms: 1_250,
+                seed: 0,
+                node: NodeId(1),
+            },
+            offers: Vec::new(),
+            commands: vec![
+                command(Body::BeginTerm(BeginTerm { term: 1 })),
+                command(Body::FireTimer(FireTimer { timer })),
+            ],
+        };
+        let refused = Rejection::Internal(String::new());
+        metrics.commands_applied(&entry, &[Err(refused), Ok(Reply::Done)]);
+        let commands: Vec<_> = metrics.commands().filter(|(_, count)| *count > 0).collect();
+        let expected = [
+            (["fire_timer", "accepted"], 1),
+            (["begin_term", "rejected"], 1),
+        ];
+        assert_eq!(commands, expected);
+        let rejections: Vec<_> = metrics
+            .rejections()
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        assert_eq!(rejections, [("internal", 1)]);
+        assert_eq!(metrics.timer_delay.read().sum_micros, 250_000);
+    }
+
+    #[test]
+    fn every_kind_and_code_has_its_own_count() {
+        for (place, kind) in CommandKind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, place);
+        }
+        for (place, code) in RejectionCode::ALL.iter().enumerate() {
+            assert_eq!(*code as usize, place);
+        }
+    }
+
+    #[test]
+    fn terms_and_leaders_are_counted_from_the_first_that_is_known() {
+        let metrics = metrics();
+        let known = [
+            knows(0, None),
+            knows(7, Some(1)),
+            knows(8, None),
+            knows(9, Some(1)),
+            knows(10, Some(2)),
+        ];
+        for pair in known.windows(2) {
+            metrics.leadership_changed(&pair[0], &pair[1]);
+        }
+        assert_eq!(metrics.elections.load(Ordering::Relaxed), 3);
+        assert_eq!(metrics.leader_changes.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_timer_is_overdue_from_its_time_until_the_driver_has_seen_to_it() {
+        let metrics = metrics();
+        assert_eq!(metrics.timers_overdue(5_000), Duration::ZERO);
+        metrics.timers_looked_at(Some(3_000));
+        assert_eq!(metrics.timers_overdue(2_000), Duration::ZERO);
+        assert_eq!(metrics.timers_overdue(5_000), Duration::from_secs(2));
+        metrics.timers_looked_at(None);
+        assert_eq!(metrics.timers_overdue(5_000), Duration::ZERO);
+    }
+}

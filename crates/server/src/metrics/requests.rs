@@ -1,0 +1,196 @@
+//! Requests over gRPC, by method and by the status with which the reply began.
+
+use super::histogram::{Histogram, Reading};
+use flotilla_api::FILE_DESCRIPTOR_SET;
+use prost::Message;
+use prost_types::FileDescriptorSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tonic::Code;
+
+/// All codes of gRPC, by number.
+const CODES: [&str; 17] = [
+    "ok",
+    "cancelled",
+    "unknown",
+    "invalid_argument",
+    "deadline_exceeded",
+    "not_found",
+    "already_exists",
+    "permission_denied",
+    "resource_exhausted",
+    "failed_precondition",
+    "aborted",
+    "out_of_range",
+    "unimplemented",
+    "internal",
+    "unavailable",
+    "data_loss",
+    "unauthenticated",
+];
+/// Methods that the node does not have, and so whatever a stranger writes.
+const OTHER: &str = "other";
+
+/// Requests over gRPC. Which methods there are is known from the start, so that a request is counted
+/// without a lock and strangers cannot make the page longer.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    methods: BTreeMap<String, Arc<Method>>,
+    other: Arc<Method>,
+    in_hand: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Method {
+    by_code: [AtomicU64; CODES.len()],
+    time: Histogram,
+}
+
+/// A request in hand. Dropped without a reply, its caller has gone.
+pub(crate) struct InHand {
+    requests: Arc<Requests>,
+    method: Arc<Method>,
+    since: Instant,
+    code: Code,
+}
+
+/// What was counted of one method: requests by code, those without any left out, and their times.
+pub(super) struct Counted<'a> {
+    pub(super) method: &'a str,
+    pub(super) by_code: Vec<(&'static str, u64)>,
+    pub(super) time: Reading,
+}
+
+impl Requests {
+    /// None yet, of the methods of the node's services.
+    pub(crate) fn new() -> Self {
+        let sets = [
+            FILE_DESCRIPTOR_SET,
+            tonic_health::pb::FILE_DESCRIPTOR_SET,
+            tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+        ];
+        let paths = sets.into_iter().flat_map(paths);
+        Self {
+            methods: paths.map(|path| (path, Arc::default())).collect(),
+            other: Arc::default(),
+            in_hand: AtomicU64::new(0),
+        }
+    }
+
+    /// A request has come; `path` is that of its URI.
+    pub(crate) fn begin(self: &Arc<Self>, path: &str) -> InHand {
+        self.in_hand.fetch_add(1, Ordering::Relaxed);
+        InHand {
+            requests: self.clone(),
+            method: self.methods.get(path).unwrap_or(&self.other).clone(),
+            since: Instant::now(),
+            code: Code::Cancelled,
+        }
+    }
+
+    /// How many are in hand.
+    pub(super) fn in_hand(&self) -> u64 {
+        self.in_hand.load(Ordering::Relaxed)
+    }
+
+    /// What was counted, without methods that nobody called.
+    pub(super) fn counted(&self) -> Vec<Counted<'_>> {
+        let named = self.methods.iter();
+        let named = named.map(|(path, method)| (path.trim_start_matches('/'), method));
+        let all = named.chain([(OTHER, &self.other)]);
+        all.map(|(name, method)| method.counted(name))
+            .filter(|counted| !counted.by_code.is_empty())
+            .collect()
+    }
+}
+
+impl Method {
+    fn counted<'a>(&self, method: &'a str) -> Counted<'a> {
+        let counts = self
+            .by_code
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        let by_code = CODES.into_iter().zip(counts);
+        Counted {
+            method,
+            by_code: by_code.filter(|(_, count)| *count > 0).collect(),
+            time: self.time.read(),
+        }
+    }
+}
+
+impl InHand {
+    /// The reply begins, with this status.
+    pub(crate) fn answered(mut self, code: Code) {
+        self.code = code;
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.requests.in_hand.fetch_sub(1, Ordering::Relaxed);
+        let code = usize::try_from(i32::from(self.code)).unwrap_or_default();
+        if let Some(count) = self.method.by_code.get(code) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.method.time.record(self.since.elapsed());
+    }
+}
+
+/// The paths of all methods in an encoded set of descriptors.
+fn paths(set: &[u8]) -> Vec<String> {
+    let set = FileDescriptorSet::decode(set).expect("the set was encoded when this was built");
+    let mut paths = Vec::new();
+    for file in &set.file {
+        for service in &file.service {
+            for method in &service.method {
+                let (package, service) = (file.package(), service.name());
+                paths.push(format!("/{package}.{service}/{}", method.name()));
+            }
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = "/flotilla.v1.WorkflowService/StartRun";
+
+    #[test]
+    fn requests_are_counted_by_method_and_code_and_strangers_together() {
+        let requests = Arc::new(Requests::new());
+        requests.begin(START).answered(Code::Ok);
+        requests.begin(START).answered(Code::NotFound);
+        requests.begin("/a").answered(Code::Unimplemented);
+        let open = requests.begin("/b");
+        assert_eq!(requests.in_hand(), 1);
+        drop(open);
+        assert_eq!(requests.in_hand(), 0);
+        let found: Vec<_> = requests
+            .counted()
+            .into_iter()
+            .map(|counted| {
+                (
+                    counted.method.to_owned(),
+                    counted.by_code,
+                    counted.time.count(),
+                )
+            })
+            .collect();
+        let start = (START[1..].to_owned(), vec![("ok", 1), ("not_found", 1)], 2);
+        let others = vec![("cancelled", 1), ("unimplemented", 1)];
+        assert_eq!(found, [start, (OTHER.to_owned(), others, 2)]);
+    }
+
+    #[test]
+    fn the_codes_stand_at_their_numbers() {
+        for (name, code) in [("ok", Code::Ok), ("unauthenticated", Code::Unauthenticated)] {
+            let number = usize::try_from(i32::from(code)).unwrap();
+            assert_eq!(CODES[number], name);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Writing the page: what was counted, and what is now.
+
+use super::catalogue::*;
+use super::counters::Metrics;
+use super::page::{Number, Page};
+use super::process::{Disk, Process};
+use super::state::State;
+use crate::context::Context;
+use crate::readiness;
+use flotilla_replica::{Gauges, StoreFigures};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A field of a store's figures that a metric shows.
+type Figure = fn(&StoreFigures) -> Number;
+
+/// The page as it is now. `None` when the thread that wrote it failed.
+pub(crate) async fn scrape(context: Arc<Context>) -> Option<String> {
+    // It asks the disk, and reads tables.
+    let written = tokio::task::spawn_blocking(move || write(&context));
+    written.await.ok()
+}
+
+fn write(context: &Context) -> String {
+    let mut page = Page::default();
+    let metrics = &*context.metrics;
+    let gauges = context.gateway.replica().gauges();
+    node(&mut page, context);
+    raft(&mut page, &gauges);
+    raft_counters(&mut page, context);
+    commands(&mut page, context, &gauges);
+    work(&mut page, context);
+    wasm(&mut page, metrics);
+    stores(&mut page, &gauges);
+    requests(&mut page, metrics);
+    machine(&mut page, metrics);
+    page.into_text()
+}
+
+fn node(page: &mut Page, context: &Context) {
+    let node_id = context.node.0.to_string();
+    let version = env!("CARGO_PKG_VERSION");
+    page.many(&NODE_INFO, [([node_id.as_str(), version], 1_u64.into())]);
+    page.one(&READY, readiness::check(context).is_ok());
+}
+
+fn raft(page: &mut Page, gauges: &Gauges) {
+    page.one(&RAFT_TERM, gauges.term);
+    page.one(&RAFT_IS_LEADER, gauges.is_leading);
+    page.one(&RAFT_LEADER_ID, gauges.leader.map_or(0, |leader| leader.0));
+    let (voters, learners) = (gauges.voters_count, gauges.learners_count);
+    let members = [(["voter"], voters.into()), (["learner"], learners.into())];
+    page.many(&RAFT_MEMBERS, members);
+    page.one(&RAFT_LAST_LOG_INDEX, gauges.last_log_index);
+    page.one(&RAFT_COMMITTED_INDEX, gauges.committed_index);
+    page.one(&RAFT_APPLIED_INDEX, gauges.applied_index);
+    page.one(&RAFT_SNAPSHOT_INDEX, gauges.snapshot_index);
+    page.one(&RAFT_PURGED_INDEX, gauges.purged_index);
+    let (last, committed) = (gauges.last_log_index, gauges.committed_index);
+    page.one(&RAFT_COMMIT_LAG, last.saturating_sub(committed));
+    let applied = gauges.applied_index;
+    page.one(&RAFT_APPLY_LAG, committed.saturating_sub(applied));
+    let followers: Vec<(String, u64)> = gauges
+        .followers
+        .iter()
+        .map(|follower| (follower.node_id.0.to_string(), follower.matched_index))
+        .collect();
+    let lags = followers
+        .iter()
+        .map(|(peer, matched)| ([peer.as_str()], last.saturating_sub(*matched).into()));
+    page.many(&RAFT_FOLLOWER_LAG, lags);
+    page.one(&RAFT_LOG_BYTES, gauges.log_bytes);
+    page.one(&RAFT_DIGEST_CONFLICT, gauges.has_digest_conflict);
+}
+
+fn raft_counters(page: &mut Page, context: &Context) {
+    let metrics = &context.metrics;
+    let counters = context.gateway.replica().counters();
+    page.one(&RAFT_ELECTIONS, metrics.elections.load(Ordering::Relaxed));
+    let changes = metrics.leader_changes.load(Ordering::Relaxed);
+    page.one(&RAFT_LEADER_CHANGES, changes);
+    let (made, installed) = (counters.snapshots_made, counters.snapshots_installed);
+    let snapshots = [(["made"], made.into()), (["installed"], installed.into())];
+    page.many(&RAFT_SNAPSHOTS, snapshots);
+    page.histograms(&RAFT_LOG_SYNC, [([], metrics.log_sync.read())]);
+    page.one(&RAFT_LOG_WRITTEN, counters.log_bytes);
+    page.one(&COMMANDS_FORWARDED, counters.commands_forwarded);
+    page.one(&COMMANDS_TURNED_AWAY, counters.commands_refused);
+    page.one(&COMMANDS_PROPOSED, counters.commands_proposed);
+    page.one(&ENTRIES_PROPOSED, counters.entries_proposed);
+    page.one(&ENTRIES_APPLIED, counters.entries_applied);
+}
+
+fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
+    let metrics = &context.metrics;
+    let (intake, progress) = (gauges.intake_waiting, gauges.progress_waiting);
+    let waiting = [(["intake"], intake.into()), (["progress"], progress.into())];
+    page.many(&COMMANDS_WAITING, waiting);
+    page.one(&COMMANDS_WAITING_BYTES, gauges.waiting_bytes);
+    page.histograms(&ENTRY_APPLY, [([], metrics.entry_apply.read())]);
+    let commands = metrics.commands();
+    page.many(
+        &COMMANDS,
+        commands.map(|(labels, count)| (labels, count.into())),
+    );
+    let rejections = metrics.rejections();
+    page.many(
+        &REJECTIONS,
+        rejections.map(|(code, count)| ([code], count.into())),
+    );
+    let overdue = metrics.timers_overdue(context.gateway.replica().now_ms());
+    page.one(&TIMERS_OVERDUE, overdue.as_secs_f64());
+    page.histograms(&TIMER_DELAY, [([], metrics.timer_delay.read())]);
+}
+
+/// What the state says; without samples while the node must not read it.
+fn work(page: &mut Page, context: &Context) {
+    let state = context.gateway.read_here(State::read).ok();
+    let cluster = state.as_ref().map(|state| &state.cluster);
+    page.maybe(&PANICS, cluster.map(|cluster| cluster.panics_count));
+    page.maybe(&RUNS, cluster.map(|cluster| cluster.runs_count));
+    page.maybe(
+        &ACTION_RUNS,
+        cluster.map(|cluster| cluster.action_runs_count),
+    );
+    let state = state.unwrap_or_default();
+    for (metric, tasks) in [
+        (&TASKS_READY, &state.ready),
+        (&TASKS_LEASED, &state.leased),
+        (&TASKS_UNSERVED, &state.unserved),
+    ] {
+        page.many(
+            metric,
+            tasks
+                .samples()
+                .map(|(labels, count)| (labels, count.into())),
+        );
+    }
+    for (metric, counts) in [
+        (&WORKERS, &state.workers),
+        (&QUARANTINED, &state.quarantined),
+    ] {
+        page.many(
+            metric,
+            counts
+                .iter()
+                .map(|(name, count)| ([*name], (*count).into())),
+        );
+    }
+}
+
+fn wasm(page: &mut Page, metrics: &Metrics) {
+    let calls = &metrics.wasm;
+    let by_result = calls.by_result();
+    page.many(
+        &WASM_CALLS,
+        by_result.map(|(result, count)| ([result], count.into())),
+    );
+    page.histograms(&WASM_CALL, [([], calls.time.read())]);
+    page.one(&WASM_RUNNING, calls.running());
+}
+
+fn stores(page: &mut Page, gauges: &Gauges) {
+    let stores = [("log", &gauges.log_store), ("state", &gauges.state_store)];
+    let figures: [(&Metric, Figure); 7] = [
+        (&ROCKSDB_FILES, |store| store.files_bytes.into()),
+        (&ROCKSDB_BUFFERS, |store| store.buffers_bytes.into()),
+        (&ROCKSDB_CACHE, |store| store.cache_bytes.into()),
+        (&ROCKSDB_PENDING, |store| {
+            store.compaction_pending_bytes.into()
+        }),
+        (&ROCKSDB_COMPACTIONS, |store| {
+            store.compactions_running.into()
+        }),
+        (&ROCKSDB_ROWS, |store| store.rows.into()),
+        (&ROCKSDB_STALLED, |store| store.is_stalled.into()),
+    ];
+    for (metric, figure) in figures {
+        let known = stores.iter();
+        let known = known.filter_map(|(name, store)| Some((*name, store.as_ref()?)));
+        page.many(metric, known.map(|(name, store)| ([name], figure(store))));
+    }
+}
+
+fn requests(page: &mut Page, metrics: &Metrics) {
+    let counted = metrics.requests.counted();
+    let by_code = counted.iter().flat_map(|counted| {
+        let codes = counted.by_code.iter();
+        codes.map(|(code, count)| ([counted.method, *code], (*count).into()))
+    });
+    page.many(&GRPC_REQUESTS, by_code);
+    let times = counted.iter();
+    let times = times.map(|counted| ([counted.method], counted.time.clone()));
+    page.histograms(&GRPC_REQUEST, times);
+    page.one(&GRPC_IN_HAND, metrics.requests.in_hand());
+}
+
+fn machine(page: &mut Page, metrics: &Metrics) {
+    let disk = Disk::of(&metrics.data_directory);
+    page.maybe(&DISK_FREE, disk.as_ref().map(|disk| disk.free_bytes));
+    page.maybe(&DISK_SIZE, disk.as_ref().map(|disk| disk.bytes));
+    let process = Process::now();
+    page.maybe(&PROCESS_CPU, process.cpu_seconds);
+    page.maybe(&PROCESS_RESIDENT, process.resident_bytes);
+    page.maybe(&PROCESS_FILES, process.files_open);
+    page.maybe(&PROCESS_FILES_MAX, process.files_max);
+    page.one(&PROCESS_START, metrics.started_seconds());
+}

@@ -1,0 +1,56 @@
+//! Calls of WebAssembly actions on this node.
+
+use super::histogram::Histogram;
+use crate::errors::Refusal;
+use flotilla_wasm::{InvocationError, Report};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// How a call can end.
+const RESULTS: [&str; 5] = ["completed", "failed", "timed_out", "broken", "refused"];
+
+/// Calls of WebAssembly actions since the node's start.
+#[derive(Debug, Default)]
+pub(crate) struct WasmCalls {
+    by_result: [AtomicU64; RESULTS.len()],
+    running: AtomicU64,
+    pub(super) time: Histogram,
+}
+
+impl WasmCalls {
+    /// Makes a call and counts it.
+    pub(crate) fn measure(
+        &self,
+        call: impl FnOnce() -> Result<Report, Refusal>,
+    ) -> Result<Report, Refusal> {
+        let since = Instant::now();
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let called = call();
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.time.record(since.elapsed());
+        self.by_result[place(&called)].fetch_add(1, Ordering::Relaxed);
+        called
+    }
+
+    /// Calls by result.
+    pub(super) fn by_result(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let results = RESULTS.into_iter().zip(&self.by_result);
+        results.map(|(result, count)| (result, count.load(Ordering::Relaxed)))
+    }
+
+    /// Calls that run.
+    pub(super) fn running(&self) -> u64 {
+        self.running.load(Ordering::Relaxed)
+    }
+}
+
+/// Where the result stands in [`RESULTS`].
+fn place(called: &Result<Report, Refusal>) -> usize {
+    match called.as_ref().map(|report| &report.result) {
+        Ok(Ok(_)) => 0,
+        Ok(Err(InvocationError::Failed(_))) => 1,
+        Ok(Err(InvocationError::TimedOut { .. })) => 2,
+        Ok(Err(InvocationError::Broken(_))) => 3,
+        Err(_) => 4,
+    }
+}

@@ -1,0 +1,223 @@
+//! What a node tells those who watch over it: metrics and probes.
+
+use crate::node::{Node, start_of};
+use crate::patience::until;
+use crate::web::get;
+use flotilla_api::v1;
+use flotilla_server::{METRICS, Metric, MetricKind};
+use std::collections::{BTreeMap, BTreeSet};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+/// A scraped page.
+struct Page {
+    /// By the name of the metric and its labels, as they are written.
+    samples: BTreeMap<String, f64>,
+    /// The types that the page declares.
+    types: BTreeMap<String, String>,
+}
+
+impl Page {
+    async fn of(node: &Node) -> Self {
+        let (status, text) = get(&node.http_address, "/metrics").await;
+        assert_eq!(status, 200, "{text}");
+        let mut page = Self {
+            samples: BTreeMap::new(),
+            types: BTreeMap::new(),
+        };
+        for line in text.lines() {
+            if let Some(declared) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = declared.split_once(' ').unwrap();
+                let other = page.types.insert(name.to_owned(), kind.to_owned());
+                assert_eq!(other, None, "{name} is declared once");
+            } else if !line.starts_with('#') {
+                let (name, number) = line.rsplit_once(' ').unwrap();
+                let other = page
+                    .samples
+                    .insert(name.to_owned(), number.parse().unwrap());
+                assert_eq!(other, None, "{name} is there once");
+            }
+        }
+        page
+    }
+
+    fn value(&self, name: &str) -> f64 {
+        let found = self.samples.get(name);
+        *found.unwrap_or_else(|| panic!("expected {name} among {:#?}", self.samples.keys()))
+    }
+
+    /// The names of the labels of each of the metric's samples, without the end of a bucket.
+    fn labels(&self, metric: &Metric) -> BTreeSet<Vec<String>> {
+        let suffix = match metric.kind {
+            MetricKind::Histogram => "_bucket",
+            MetricKind::Counter | MetricKind::Gauge => "",
+        };
+        let name = format!("{}{suffix}", metric.name);
+        let samples = self.samples.keys();
+        let of_metric = samples.filter(|sample| sample.split('{').next() == Some(&name));
+        of_metric.map(|sample| label_names(sample)).collect()
+    }
+}
+
+fn label_names(sample: &str) -> Vec<String> {
+    let inside = sample.split_once('{').map_or("", |(_, labels)| labels);
+    let names = inside
+        .split(',')
+        .filter_map(|label| Some(label.split_once('=')?.0));
+    let names = names.filter(|name| *name != "le");
+    names.map(ToOwned::to_owned).collect()
+}
+
+async fn register(node: &Node, action: &str) {
+    let action = v1::RegisterActionRequest {
+        name: action.to_owned(),
+        ..v1::RegisterActionRequest::default()
+    };
+    node.actions().register_action(action).await.unwrap();
+}
+
+async fn invoke(node: &Node, action: &str) {
+    let invocation = v1::InvokeActionRequest {
+        name: action.to_owned(),
+        ..v1::InvokeActionRequest::default()
+    };
+    node.actions().invoke_action(invocation).await.unwrap();
+}
+
+/// Has a worker for the action take a task.
+async fn take_task(node: &Node, action: &str) {
+    let process = v1::Process {
+        name: action.to_owned(),
+        kind: v1::ProcessKind::Action.into(),
+    };
+    let worker = v1::RegisterRequest {
+        worker_id: "w".to_owned(),
+        incarnation: 1,
+        processes: vec![process],
+        ..v1::RegisterRequest::default()
+    };
+    node.workers().register(worker).await.unwrap();
+    let poll = v1::AwaitRequest {
+        worker_id: "w".to_owned(),
+        incarnation: 1,
+        actions: vec![action.to_owned()],
+        slots: 1,
+        ..v1::AwaitRequest::default()
+    };
+    let answered = node.workers().r#await(poll).await.unwrap().into_inner();
+    assert_eq!(answered.tasks.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_metric_of_the_catalogue_is_exposed_with_its_labels_and_no_other_is() {
+    let nodes = Node::start_cluster().await;
+    for action in ["charge", "ship"] {
+        register(&nodes[0], action).await;
+        invoke(&nodes[0], action).await;
+    }
+    take_task(&nodes[0], "charge").await;
+    invoke(&nodes[0], "charge").await;
+    let leader = until("a node that leads and has the task", async || {
+        for node in &nodes {
+            let page = Page::of(node).await;
+            if page.value("flotilla_raft_is_leader") == 1.0 {
+                return Some(page);
+            }
+        }
+        None
+    })
+    .await;
+    for metric in METRICS {
+        let declared = leader.types.get(metric.name).map(String::as_str);
+        assert_eq!(declared, Some(metric.kind.as_str()), "{}", metric.name);
+        let expected: Vec<String> = metric.labels.iter().map(ToString::to_string).collect();
+        let found = leader.labels(metric);
+        assert_eq!(found, BTreeSet::from([expected]), "{}", metric.name);
+    }
+    assert_eq!(leader.types.len(), METRICS.len());
+    let of = |name: &str, action: &str| {
+        leader.value(&format!(
+            "{name}{{namespace=\"default\",action=\"{action}\"}}"
+        ))
+    };
+    assert_eq!(of("flotilla_tasks_leased", "charge"), 1.0);
+    assert_eq!(of("flotilla_tasks_ready", "charge"), 1.0);
+    assert_eq!(of("flotilla_tasks_ready", "ship"), 1.0);
+    assert_eq!(of("flotilla_tasks_unserved", "ship"), 1.0);
+    assert_eq!(leader.value("flotilla_action_runs_total"), 3.0);
+    assert_eq!(leader.value("flotilla_raft_members{role=\"voter\"}"), 3.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_is_counted_by_kind_by_code_and_by_method() {
+    let node = Node::start().await;
+    let before = Page::of(&node).await;
+    node.try_run(start_of("missing", "")).await.unwrap_err();
+    let after = Page::of(&node).await;
+    for (sample, by) in [
+        (
+            "flotilla_commands_total{kind=\"start_run\",result=\"rejected\"}",
+            1.0,
+        ),
+        (
+            "flotilla_commands_total{kind=\"start_run\",result=\"accepted\"}",
+            0.0,
+        ),
+        (
+            "flotilla_command_rejections_total{code=\"workflow_not_found\"}",
+            1.0,
+        ),
+    ] {
+        assert_eq!(after.value(sample) - before.value(sample), by, "{sample}");
+    }
+    let method = "flotilla.v1.WorkflowService/StartRun";
+    let requests =
+        format!("flotilla_grpc_requests_total{{method=\"{method}\",code=\"not_found\"}}");
+    assert_eq!(after.value(&requests), 1.0);
+    let times = format!("flotilla_grpc_request_seconds_count{{method=\"{method}\"}}");
+    assert_eq!(after.value(&times), 1.0);
+    let syncs = "flotilla_raft_log_sync_seconds_count";
+    assert!(after.value(syncs) > before.value(syncs));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_without_a_leader_lives_and_is_not_ready_and_says_why() {
+    let node = Node::start_without_quorum().await;
+    let (status, body) = get(&node.http_address, "/livez").await;
+    assert_eq!((status, body.as_str()), (200, r#"{"status":"live"}"#));
+    let (status, body) = get(&node.http_address, "/readyz").await;
+    assert_eq!(status, 503);
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["error"]["code"], "not_readable");
+    assert!(
+        body["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("caught up")
+    );
+    let page = Page::of(&node).await;
+    assert_eq!(page.value("flotilla_ready"), 0.0);
+    assert_eq!(page.value("flotilla_raft_leader_id"), 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_is_not_ready_any_more_while_it_ends_what_it_has_in_hand() {
+    let node = Node::start().await;
+    let (status, body) = get(&node.http_address, "/readyz").await;
+    assert_eq!((status, body.as_str()), (200, r#"{"status":"ready"}"#));
+    // A stream that its client does not end keeps the node for a while.
+    let mut health = HealthClient::new(node.channel());
+    let asked = HealthCheckRequest::default();
+    let mut updates = health.watch(asked).await.unwrap().into_inner();
+    while updates.message().await.unwrap().unwrap().status() != ServingStatus::Serving {}
+    let address = node.http_address.clone();
+    let stopping = tokio::spawn(node.stop());
+    while updates.message().await.unwrap().unwrap().status() == ServingStatus::Serving {}
+    let (status, body) = get(&address, "/readyz").await;
+    assert_eq!(status, 503);
+    assert!(body.contains("shutting_down"), "{body}");
+    assert_eq!(get(&address, "/livez").await.0, 200);
+    drop((updates, health));
+    stopping.await.unwrap().0.unwrap();
+}
