@@ -3,6 +3,7 @@
 use crate::code::Code;
 use crate::commands::Command;
 use crate::failure::Failure;
+use crate::logging::LogFormat;
 use crate::output::Format;
 use crate::period;
 use clap::{Args, CommandFactory, Parser};
@@ -95,6 +96,18 @@ pub(crate) struct Globals {
         value_name = "FILTER"
     )]
     pub(crate) log: Option<String>,
+
+    /// How lines of the log look
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_LOG_FORMAT",
+        hide_env_values = true,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t = LogFormat::Text
+    )]
+    pub(crate) log_format: LogFormat,
 }
 
 impl Arguments {

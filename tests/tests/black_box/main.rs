@@ -10,6 +10,7 @@ mod first_minutes;
 mod formats;
 mod history;
 mod keys;
+mod logs;
 mod manual;
 mod membership;
 mod module_keys;

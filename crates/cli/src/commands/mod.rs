@@ -81,5 +81,6 @@ fn start_log(globals: &Globals, command: &Command) -> Result<(), Failure> {
         Command::Dev(_) => "warn,openraft=error",
         _ => "warn",
     };
-    logging::start(globals.log.as_deref().unwrap_or(default))
+    let filter = globals.log.as_deref().unwrap_or(default);
+    logging::start(filter, globals.log_format)
 }
