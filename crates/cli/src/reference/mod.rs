@@ -2,8 +2,10 @@
 
 mod blocks;
 mod errors;
+mod expression;
 mod metrics;
 mod verbs;
+mod watching;
 mod words;
 
 pub(crate) use words::words;
