@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::gateway::Gateway;
+use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
@@ -55,6 +56,7 @@ impl StillNode {
             node: NodeId(1),
             client_address: String::new(),
             http_address: String::new(),
+            metrics: Arc::new(Metrics::new(data.path())),
             shutdown: CancellationToken::new(),
         });
         Self {
