@@ -79,3 +79,27 @@ fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
     flo.refused(&["cluster", "remove", "0"])
         .expect(2, "invalid_argument");
 }
+
+#[test]
+fn a_node_that_was_away_when_it_was_removed_ends_and_that_is_no_failure() {
+    let mut cluster = Cluster::start();
+    cluster.kill(3);
+    let flo = cluster.flo();
+    assert_eq!(
+        said(&flo, &["cluster", "remove", "3"]),
+        "node 3 is now no member"
+    );
+    for id in [1, 2] {
+        assert!(cluster.node_mut(id).stop().success());
+    }
+    // Nobody is there to tell it at first.
+    cluster.restart(3);
+    cluster.restart(1);
+    cluster.restart(2);
+    let (status, output) = cluster.node_mut(3).end();
+    assert!(status.success(), "{status}: {output}");
+    assert!(
+        output.contains("node 3 was removed from its cluster: its data"),
+        "{output}"
+    );
+}

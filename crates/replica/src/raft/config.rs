@@ -32,6 +32,10 @@ pub(crate) fn config(tuning: &Tuning) -> Result<Config, ConfigError> {
         // A restarted leader would serve state that is not applied again yet.
         enable_leader_restore: Some(false),
         enable_pre_vote: Some(true),
+        // A follower whose disk lost what it had acknowledged gets it again. Without it, openraft would
+        // end the leader, which is the one that still has it (only with debug assertions: in a
+        // release it would go on with a position that contradicts itself).
+        allow_log_reversion: Some(true),
         // Without it, bridge partitions deadlock.
         quorum_loss_probe_interval: Some(election_max_ms * 5 / 2),
         backoff: BACKOFF.to_owned(),
@@ -58,6 +62,7 @@ mod tests {
         );
         assert_eq!(config.enable_leader_restore, Some(false));
         assert_eq!(config.enable_pre_vote, Some(true));
+        assert_eq!(config.allow_log_reversion, Some(true));
         assert!(config.quorum_loss_probe_interval.unwrap() >= 2 * config.election_timeout_max);
     }
 }

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit, sub
 use flotilla_engine::store::{KeyRange, Order, Reader};
 use flotilla_replica::{Notice, Replica, Role, SubmitError, Tuning, View};
 use futures::future::join_all;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
@@ -386,4 +386,42 @@ async fn what_a_killed_node_acknowledged_is_there_when_it_starts_again() {
         let command = register(&format!("action-{number}"));
         assert_eq!(submit(node, command).await.unwrap(), Ok(UNCHANGED));
     }
+}
+
+#[tokio::test]
+async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_ends_nobody() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    for number in 0..20 {
+        let name = format!("action-{number}");
+        submit(cluster.node(leader), register(&name))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    cluster.agreed().await;
+    let follower = cluster.follower().await;
+    cluster.kill(follower);
+    lose_end_of_log(&cluster.data_directory(follower), 1_000);
+    cluster.start(follower).await;
+    submit(cluster.node(leader), register("one-more"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.agreed().await;
+    assert_eq!(cluster.leader().await, leader, "it leads on");
+    assert!(cluster.node(leader).fatal().borrow().is_none());
+}
+
+/// Cuts off what was written last to the newest file of a closed log.
+fn lose_end_of_log(data_directory: &Path, bytes: u64) {
+    let files = fs::read_dir(data_directory.join("log")).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    let logs = files.filter(|path| path.extension().is_some_and(|ending| ending == "log"));
+    let newest = OpenOptions::new()
+        .write(true)
+        .open(logs.max().unwrap())
+        .unwrap();
+    let length = newest.metadata().unwrap().len();
+    newest.set_len(length - bytes).unwrap();
 }

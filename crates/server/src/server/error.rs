@@ -41,11 +41,8 @@ impl ServerError {
             Self::Fatal(fatal) => {
                 matches!(fatal.as_ref(), FatalError::Refused(StartError::Removed(_)))
             }
-            Self::Config(_)
-            | Self::Listen { .. }
-            | Self::Start(_)
-            | Self::Serve(_)
-            | Self::Stopped => false,
+            Self::Start(error) => matches!(error, StartError::Removed(_)),
+            Self::Config(_) | Self::Listen { .. } | Self::Serve(_) | Self::Stopped => false,
         }
     }
 

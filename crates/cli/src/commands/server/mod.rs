@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
-use flotilla_server::ServerConfig;
+use flotilla_server::{ServerConfig, ServerError};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -58,14 +58,20 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
         server = flotilla_server::Server::start(config) => server,
         () = shutdown.requested() => return Ok(()),
     };
-    let server = server.map_err(|error| Failure::server_start(&error))?;
+    let server = match server {
+        Ok(server) => server,
+        Err(error) if error.is_removal() => return tell_end(&error),
+        Err(error) => return Err(Failure::server_start(&error)),
+    };
     let is_stopping = tokio::select! {
-        ready = server.ready() => {
-            ready.map_err(|error| Failure::server_end(&error))?;
-            let address = server.client_address();
-            output::write(&format!("node {node_id} serves clients at {address}\n"))?;
-            false
-        }
+        ready = server.ready() => match ready {
+            Ok(()) => {
+                let address = server.client_address();
+                output::write(&format!("node {node_id} serves clients at {address}\n"))?;
+                false
+            }
+            Err(error) => return tell_end(&error),
+        },
         () = shutdown.requested() => true,
         never = waiting.tell() => match never {},
     };
@@ -75,10 +81,16 @@ async fn serve(config: ServerConfig) -> Result<(), Failure> {
         }
     };
     match server.run_until(stop).await {
-        Err(error) if error.is_removal() => {
-            let hint = error.hint().unwrap_or_default();
-            output::write(&format!("{error}: {hint}\n"))
-        }
-        ended => ended.map_err(|error| Failure::server_end(&error)),
+        Ok(()) => Ok(()),
+        Err(error) => tell_end(&error),
     }
+}
+
+/// Tells why the node ended by itself. That the cluster removed it is no failure.
+fn tell_end(error: &ServerError) -> Result<(), Failure> {
+    if !error.is_removal() {
+        return Err(Failure::server_end(error));
+    }
+    let hint = error.hint().unwrap_or_default();
+    output::write(&format!("{error}: {hint}\n"))
 }
