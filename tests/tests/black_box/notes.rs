@@ -131,7 +131,7 @@ fn a_worker_that_is_stopped_says_what_it_waits_for() {
         is_told.then_some(()).ok_or(said)
     });
     let _ = node.scratch().write("gate", "");
-    assert!(worker.drain().success());
+    assert!(worker.wait().success());
     let said = worker.output();
     assert!(said.contains("drained: 1 task ended"), "{said}");
 }
