@@ -138,7 +138,7 @@ mod tests {
 kind: Workflow
 name: child
 version: "1.0.0"
-inputSchema: {type: object}
+input: {type: object}
 start:
   waitForSignal: {type: go, timeoutMs: 600000}
   transitions: {success: flo.Completed}
