@@ -170,6 +170,13 @@ impl Replica {
         self.core().leadership.subscribe()
     }
 
+    /// Whether this node leads and a quorum has answered it lately. One that lost its quorum still takes
+    /// itself for the leader, and can neither read nor write.
+    #[must_use]
+    pub fn is_leading(&self) -> bool {
+        self.core().is_leading()
+    }
+
     /// Why the process must end, once it must.
     #[must_use]
     pub fn fatal(&self) -> watch::Receiver<Option<Arc<FatalError>>> {

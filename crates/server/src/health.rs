@@ -8,12 +8,16 @@ use flotilla_api::v1::worker_service_server::SERVICE_NAME as WORKER;
 use flotilla_api::v1::workflow_service_server::SERVICE_NAME as WORKFLOW;
 use flotilla_replica::Leadership;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 /// The node as a whole, as the health protocol names it.
 const NODE: &str = "";
+/// How often a node looks whether it is still ready.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reports the node's health. Ends with `context.shutdown`, when the node does not serve any more.
 pub(crate) fn start(context: Arc<Context>, reporter: HealthReporter) -> JoinHandle<()> {
@@ -37,14 +41,21 @@ async fn follow(context: &Context, reporter: &HealthReporter) {
         .set_service_status(CLUSTER, ServingStatus::Serving)
         .await;
     let mut known = Leadership::default();
+    let mut reported = None;
     loop {
         readable.mark_unchanged();
         fatal.mark_unchanged();
         let now = leadership.borrow_and_update().clone();
         context.metrics.leadership_changed(&known, &now);
         known = now;
-        report(reporter, readiness::check(context).is_ok()).await;
+        let is_ready = readiness::check(context).is_ok();
+        // Whoever watches is told of changes only.
+        if reported.replace(is_ready) != Some(is_ready) {
+            report(reporter, is_ready).await;
+        }
         let changed = tokio::select! {
+            // Nothing tells when a leader loses its quorum.
+            () = sleep(LOOK_INTERVAL) => Ok(()),
             changed = leadership.changed() => changed,
             changed = readable.changed() => changed,
             changed = fatal.changed() => changed,

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
-use flotilla_replica::ReadError;
+use flotilla_replica::{Leadership, ReadError};
 
 /// Whether the process can go on.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
 }
 
 /// Whether the node may serve: it goes on, does not stop, has caught up with the log since its start, and
-/// knows a leader.
+/// knows a leader. A leader must hear from a quorum.
 ///
 /// # Errors
 /// [`Refusal`], with the reason.
@@ -33,8 +33,11 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
     if !replica.is_readable() {
         return Err(ReadError::NotReadable.into());
     }
-    if replica.leadership().borrow().leader.is_none() {
-        let message = "expected to know a leader, but this node knows none";
+    let Leadership {
+        leader, is_self, ..
+    } = replica.leadership().borrow().clone();
+    if leader.is_none() || (is_self && !replica.is_leading()) {
+        let message = "expected a leader with a quorum behind it, but this node knows none";
         return Err(Refusal::new(ServerCode::NoLeader, message)
             .with_hint("a majority of the nodes must be up; `flo cluster status` shows them"));
     }

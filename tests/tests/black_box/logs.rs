@@ -15,7 +15,7 @@ fn the_log_says_for_which_request_trace_and_run_a_line_was_written() {
     let filter = "warn,openraft=error,flotilla_server=debug";
     let mut node = DevNode::start_with(&["--ephemeral", "--log", filter, "--log-format", "json"]);
     let definition = fixture("parked.yaml");
-    node.flo().text(&["workflow", "create", "-f", &definition]);
+    let _ = node.flo().text(&["workflow", "create", "-f", &definition]);
     let start = v1::StartRunRequest {
         workflow: "parked".to_owned(),
         run_id: "run-7".to_owned(),

@@ -202,6 +202,35 @@ async fn a_node_without_a_leader_lives_and_is_not_ready_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_has_lost_its_quorum_is_not_ready_any_more() {
+    let mut nodes = Node::start_cluster().await;
+    let leader = until("a node that leads", async || {
+        for (place, node) in nodes.iter().enumerate() {
+            if Page::of(node).await.value("flotilla_raft_is_leader") == 1.0 {
+                return Some(place);
+            }
+        }
+        None
+    })
+    .await;
+    let leader = nodes.swap_remove(leader);
+    assert_eq!(get(&leader.http_address, "/readyz").await.0, 200);
+    for follower in nodes {
+        follower.stop().await.0.unwrap();
+    }
+    let body = until("the leader to find out", async || {
+        let (status, body) = get(&leader.http_address, "/readyz").await;
+        (status == 503).then_some(body)
+    })
+    .await;
+    assert!(body.contains("no_leader"), "{body}");
+    let mut health = HealthClient::new(leader.channel());
+    let asked = HealthCheckRequest::default();
+    let mut updates = health.watch(asked).await.unwrap().into_inner();
+    while updates.message().await.unwrap().unwrap().status() == ServingStatus::Serving {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_stops_is_not_ready_any_more_while_it_ends_what_it_has_in_hand() {
     let node = Node::start().await;
     let (status, body) = get(&node.http_address, "/readyz").await;
