@@ -191,7 +191,7 @@ fn a_worker_says_once_that_the_cluster_is_away_and_once_that_it_is_back() {
         1,
         "{said}"
     );
-    assert_eq!(said.matches("is back").count(), 1, "{said}");
+    assert_eq!(said.matches("the cluster is back").count(), 1, "{said}");
 }
 
 #[test]

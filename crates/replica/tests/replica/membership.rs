@@ -37,8 +37,8 @@ async fn refusal(cluster: &Cluster, change: ClusterChange) -> ChangeRefusal {
 async fn end_of(replica: &Replica) -> Arc<FatalError> {
     let mut fatal = replica.fatal();
     let found = tokio::time::timeout(LONG, fatal.wait_for(Option::is_some)).await;
-    let found = found.expect("in time").unwrap().clone();
-    found.expect("it was waited for")
+    let found = found.expect("in time").expect("a replica that is there");
+    found.clone().expect("it was waited for")
 }
 
 fn is_removed(error: &FatalError) -> bool {

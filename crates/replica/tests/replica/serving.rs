@@ -415,13 +415,12 @@ async fn a_follower_whose_disk_lost_what_it_acknowledged_gets_it_again_and_ends_
 
 /// Cuts off what was written last to the newest file of a closed log.
 fn lose_end_of_log(data_directory: &Path, bytes: u64) {
-    let files = fs::read_dir(data_directory.join("log")).unwrap();
-    let files = files.map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(data_directory.join("log")).expect("a folder of the test");
+    let files = files.map(|entry| entry.expect("a file of the test").path());
     let logs = files.filter(|path| path.extension().is_some_and(|ending| ending == "log"));
-    let newest = OpenOptions::new()
-        .write(true)
-        .open(logs.max().unwrap())
-        .unwrap();
-    let length = newest.metadata().unwrap().len();
-    newest.set_len(length - bytes).unwrap();
+    let newest = logs.max().expect("a log that was written");
+    let newest = OpenOptions::new().write(true).open(newest);
+    let newest = newest.expect("a file of the test");
+    let length = newest.metadata().expect("a file of the test").len();
+    newest.set_len(length - bytes).expect("a file of the test");
 }

@@ -6,18 +6,18 @@ use crate::views::ChangeView;
 use clap::Args;
 use flotilla_client::v1::AddLearnerRequest;
 
-const EXAMPLE: &str = "\
-Example: a fourth node, started before with an id and a directory of its own,
+const EXAMPLES: &str = "\
+Examples:
   flo server --node-id 4 --join 10.0.0.1:9001 --peer-listen 10.0.0.4:9001 --data-dir /var/lib/flo
-and then
   flo cluster add-learner 4 10.0.0.4:9001
   flo cluster promote 4";
 
 /// Take in a node that was started with --join
 ///
-/// It receives the log from now on, and has no vote until it is promoted.
+/// Start it first, with an id and a data directory of its own. It receives the log from now on, and has no
+/// vote until it is promoted.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct AddLearner {
     /// The node's id, which no member ever had
     node_id: u64,
