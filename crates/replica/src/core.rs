@@ -38,7 +38,7 @@ pub(crate) struct Core {
     /// Held while a snapshot is received: one at a time.
     pub(crate) installing: Mutex<()>,
     /// Held while members change: one change at a time.
-    pub(crate) changing: Mutex<()>,
+    pub(crate) changing: Arc<Mutex<()>>,
     pub(crate) shutdown: CancellationToken,
     /// Keeps others out of the data directory.
     pub(crate) _lock: DirectoryLock,

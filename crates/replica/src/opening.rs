@@ -212,7 +212,7 @@ async fn assemble(
         fatal: watch::Sender::new(None),
         is_admitted: AtomicBool::new(false),
         installing: Mutex::new(()),
-        changing: Mutex::new(()),
+        changing: Arc::new(Mutex::new(())),
         shutdown: CancellationToken::new(),
         _lock: opened.lock,
     };

@@ -142,9 +142,9 @@ pub enum StartError {
 }
 
 /// How a member gets a clean start without endangering what the others hold.
-const REJOIN: &str = "keep the directory for inspection and leave this node stopped; replace it: start \
-    a node with --join, a new node id and an empty directory, then `flo cluster add-learner`, \
-    `promote`, and `remove` for this one";
+const REJOIN: &str = "keep the directory for inspection and leave this node stopped; replace it: \
+    `flo cluster remove` its id, start a node with --join, a new node id and an empty directory, then \
+    `flo cluster add-learner` and `promote`";
 
 impl StartError {
     /// What to do.
@@ -175,8 +175,8 @@ impl StartError {
             }
             Self::WipedMember { .. } => {
                 "a member that lost its directory must not vote under its old id: put the directory \
-                 back, or replace the member: start this node with --join and a new node id, then \
-                 `flo cluster add-learner` and `promote` it, and `remove` the old id"
+                 back, or replace the member: `flo cluster remove` the old id, start this node with \
+                 --join and a new node id, then `flo cluster add-learner` and `promote` it"
                     .to_owned()
             }
             Self::NotAMember { .. } => {

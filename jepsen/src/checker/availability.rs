@@ -2,15 +2,19 @@
 
 use crate::history::{History, Outcome};
 
-/// The longest time between two operations that succeeded while clients worked, in microseconds.
+/// The longest time within the clients' work in which no operation succeeded, in microseconds.
 #[must_use]
 pub fn longest_silence_us(history: &History) -> u64 {
-    let done = history.operations.iter().filter(|operation| {
-        operation.outcome == Outcome::Ok && operation.returned_us <= history.work_until_us
-    });
-    let mut returned: Vec<u64> = done.map(|operation| operation.returned_us).collect();
-    returned.sort_unstable();
-    let gaps = returned.windows(2).map(|pair| pair[1] - pair[0]);
+    let end = history.work_until_us;
+    let done = history
+        .operations
+        .iter()
+        .filter(|operation| operation.outcome == Outcome::Ok && operation.returned_us <= end);
+    let mut moments: Vec<u64> = done.map(|operation| operation.returned_us).collect();
+    // The work's own beginning and end: a cluster that never serves again is silent to the end.
+    moments.extend([0, end]);
+    moments.sort_unstable();
+    let gaps = moments.windows(2).map(|pair| pair[1] - pair[0]);
     gaps.max().unwrap_or(0)
 }
 
@@ -33,12 +37,15 @@ mod tests {
             at(50, Outcome::Ok),
             at(500, Outcome::Ok),
         ];
-        let history = History {
+        let mut history = History {
             operations: operations.to_vec(),
             work_until_us: 50,
             ..History::default()
         };
         assert_eq!(longest_silence_us(&history), 35);
+        // Nothing more, until the end.
+        history.work_until_us = 100;
+        assert_eq!(longest_silence_us(&history), 50);
         assert_eq!(longest_silence_us(&History::default()), 0);
     }
 }

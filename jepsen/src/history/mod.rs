@@ -80,6 +80,7 @@ impl History {
     /// When the text is something else.
     pub fn parse(text: &str) -> serde_json::Result<Self> {
         let mut history = Self::default();
+        let mut work_until_us = None;
         for line in text.lines() {
             match serde_json::from_str(line)? {
                 Line::Operation(operation) => history.operations.push(operation),
@@ -87,9 +88,12 @@ impl History {
                 Line::FinalRead { workload, value } => {
                     history.final_reads.insert(workload, value);
                 }
-                Line::Work { until_us } => history.work_until_us = until_us,
+                Line::Work { until_us } => work_until_us = Some(until_us),
             }
         }
+        // A history of before that line was written is all work.
+        let last = history.operations.iter().map(|one| one.returned_us).max();
+        history.work_until_us = work_until_us.or(last).unwrap_or(0);
         Ok(history)
     }
 }

@@ -34,7 +34,9 @@ pub fn run(mut plan: Plan) -> Report {
     let played = catch(|| play(&mut plan, &mut stage, &recorder, &mut struck, &mut history));
     if played.is_err() {
         stage.describe_threads();
-        history.work_until_us = recorder.now();
+        if history.work_until_us == 0 {
+            history.work_until_us = recorder.now();
+        }
     }
     history.operations = recorder.operations();
     history.faults = std::mem::take(&mut struck.faults);

@@ -71,6 +71,8 @@ fn a_change_of_members_that_cannot_be_is_refused_with_what_to_do() {
         .says("host:port");
     flo.refused(&["cluster", "promote", "7"])
         .expect(1, "node_not_found");
+    flo.refused(&["cluster", "transfer-leader", "7"])
+        .expect(1, "node_not_found");
     flo.refused(&["cluster", "transfer-leader"])
         .expect(3, "last_voter");
     flo.refused(&["cluster", "remove", "1"])

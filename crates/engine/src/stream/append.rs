@@ -179,7 +179,8 @@ pub(crate) fn append(
         push(turn, &mut target, 0, new);
         finish(turn, target)
     };
-    if turn.is_stream_quarantined(number) {
+    // One that this turn creates is gone with it, and cannot be set aside.
+    if is_new || turn.is_stream_quarantined(number) {
         grow(turn)?;
     } else {
         turn.suspect_during(Subject::Stream(number), grow)?;

@@ -5,7 +5,7 @@ use flotilla_engine::NodeId;
 use serde::{Deserialize, Serialize};
 
 /// A change of who belongs to the cluster, or of who leads it. Asking for the same one again, after
-/// an answer was lost, changes nothing.
+/// an answer was lost, does no harm; only a transfer to nobody in particular moves the lead again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClusterChange {
     /// Takes in a node without a vote: it receives the log from now on.
@@ -87,12 +87,10 @@ pub enum ChangeRefusal {
     /// Without this node nobody could vote.
     #[error("expected another voter to remain, but node {} is the last one", .0.0)]
     LastVoter(NodeId),
-    /// Too few of the voters that would remain answer.
-    #[error(
-        "expected most of the {voters} voters that remain to answer, but only {answering} did lately"
-    )]
+    /// Too few of the voters before the change answer, or of those after it.
+    #[error("expected most of the {voters} voters to answer, but only {answering} did")]
     QuorumAtRisk {
-        /// How many voters would remain.
+        /// How many voters there are, or would be.
         voters: u64,
         /// How many of them answer.
         answering: u64,
@@ -100,7 +98,7 @@ pub enum ChangeRefusal {
     /// An earlier change is under way.
     #[error("expected no other change of members, but one is under way")]
     ChangeUnderWay,
-    /// No voter has taken over in time; the leader leads on.
+    /// The voter does not answer, or none has taken over in time. Who leads next is open then.
     #[error("expected another voter to take over, but none did in time")]
     NotTakenOver,
 }
@@ -128,7 +126,7 @@ impl ChangeRefusal {
             }
             Self::LastVoter(_) => "promote another node first",
             Self::QuorumAtRisk { .. } => {
-                "bring the other voters back first: without most of them nothing could be written"
+                "bring the other voters back first: nothing could be written without most of them"
             }
             Self::ChangeUnderWay => "try again when it has ended",
             Self::NotTakenOver => {

@@ -6,7 +6,9 @@ use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
 use crate::raft::type_config::{ConsensusHandle, TypeConfig};
 use crate::state::rows::Progress;
+use crate::submit::Attempt;
 use flotilla_engine::NodeId;
+use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::metrics::RaftServerMetrics;
 use std::time::Duration;
@@ -47,41 +49,76 @@ impl Core {
             return;
         }
         let deadline = Instant::now() + HAND_OVER_TIMEOUT;
-        match self.transfer_leader(None, deadline).await {
-            Ok(_) | Err(ChangeRefusal::LastVoter(_)) => {}
-            Err(refusal) => tracing::info!(%refusal, "the leadership was not handed over"),
+        if let Attempt::Done(Err(refusal)) = self.transfer_leader(None, deadline).await {
+            tracing::info!(%refusal, "the leadership was not handed over");
         }
     }
 
     /// Lets another voter take over; false when it leads already. Only a leader can do this.
-    pub(crate) async fn transfer_leader(&self, to: Option<NodeId>, deadline: Instant) -> Judged {
+    pub(crate) async fn transfer_leader(
+        &self,
+        to: Option<NodeId>,
+        deadline: Instant,
+    ) -> Attempt<Judged> {
         let own = NodeId(self.local.node_id);
-        let voters = voters(self.membership().membership());
+        let stored = self.membership();
+        let voters = voters(stored.membership());
         let successor = match to {
-            Some(to) if !voters.contains(&to.0) => return Err(ChangeRefusal::NotAVoter(to)),
-            Some(to) if to == own => return Ok(false),
+            Some(to) if stored.get_node(&to.0).is_none() => {
+                return Attempt::Done(Err(ChangeRefusal::NotAMember(to)));
+            }
+            Some(to) if !voters.contains(&to.0) => {
+                return Attempt::Done(Err(ChangeRefusal::NotAVoter(to)));
+            }
+            Some(to) if to == own => return Attempt::Done(Ok(false)),
+            // A leader that was told to hand over takes no more writes, whoever takes over.
+            Some(to) if !self.answers(to.0, &stored).await => {
+                return Attempt::Done(Err(ChangeRefusal::NotTakenOver));
+            }
             Some(to) => to.0,
-            None => self.successor().ok_or(ChangeRefusal::LastVoter(own))?,
+            None if voters.len() < 2 => {
+                return Attempt::Done(Err(ChangeRefusal::LastVoter(own)));
+            }
+            None => match self.successor() {
+                Some(successor) => successor,
+                None => return Attempt::Done(Err(ChangeRefusal::NotTakenOver)),
+            },
         };
         // That consensus has ended shows in that nobody takes over.
         drop(self.raft.trigger().transfer_leader(successor).await);
         let mut leadership = self.leadership.subscribe();
-        let handed_over = leadership.wait_for(|leadership| !leadership.is_self);
-        let handed_over = timeout_at(deadline, handed_over).await;
-        match handed_over {
-            Ok(_) => Ok(true),
-            Err(_) => Err(ChangeRefusal::NotTakenOver),
+        let taken_over = leadership.wait_for(|leadership| {
+            let leader = leadership.leader.as_ref();
+            leader.is_some_and(|leader| leader.node_id != own)
+        });
+        match timeout_at(deadline, taken_over).await {
+            Ok(Ok(now)) => {
+                let leader = now.leader.as_ref().map(|leader| leader.node_id);
+                // Another voter was faster: it is asked next.
+                if to.is_some() && leader != to {
+                    return Attempt::NotLeader;
+                }
+                Attempt::Done(Ok(true))
+            }
+            Ok(Err(_)) | Err(_) => Attempt::Done(Err(ChangeRefusal::NotTakenOver)),
         }
     }
 
-    /// The voter that follows most closely.
+    /// The voter that follows most closely, of those that have just answered a heartbeat.
     fn successor(&self) -> Option<u64> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        let voters = voters(metrics.membership_config.membership());
+        let voters = metrics.membership_config.membership().get_joint_config();
+        let voters = voters.last()?;
+        let heard = metrics.heartbeat.as_ref()?;
+        let answers = |node_id: &u64| {
+            let at = heard.get(node_id).and_then(Option::as_ref);
+            at.is_some_and(|at| at.elapsed() < self.tuning.election_max)
+        };
         let followers = metrics.replication.as_ref()?.iter();
         followers
             .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
+            .filter(|(node_id, _)| answers(node_id))
             .max_by_key(|(_, matched)| **matched)
             .map(|(node_id, _)| *node_id)
     }

@@ -7,6 +7,7 @@
 use crate::cluster::change::{ChangeError, ChangeRefusal, ClusterChange, Judged};
 use crate::cluster::formation;
 use crate::core::Core;
+use crate::fatal::FatalError;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
 use crate::network::protocol::ProbeResponse;
 use crate::raft::type_config::TypeConfig;
@@ -21,15 +22,19 @@ use openraft::raft::Precondition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, timeout_at};
+
+/// The lock of the one change that may be under way; it goes with the change, not with who asked.
+type ChangeTurn = OwnedMutexGuard<()>;
 
 /// A learner that is not further behind than this, when it is looked at, has caught up: what is left
 /// takes as long as any write.
 const LAG_MAX: u64 = 64;
 /// How often it is looked at: replication tells its progress more often than is of interest.
 const LAG_PAUSE: Duration = Duration::from_millis(20);
-/// What an answer needs to get back to whoever asked.
-const ANSWER_TIME: Duration = Duration::from_millis(200);
+/// What the last look at other members, and the answer's way back to whoever asked, take at most.
+const ANSWER_TIME: Duration = Duration::from_millis(700);
 
 type Change = ChangeMembers<u64, Member>;
 
@@ -64,30 +69,57 @@ impl Core {
             return Attempt::NotLeader;
         }
         let deadline = deadline - ANSWER_TIME;
-        let Ok(_turn) = timeout_at(deadline, self.changing.lock()).await else {
+        let changing = Arc::clone(&self.changing);
+        let Ok(turn) = timeout_at(deadline, changing.lock_owned()).await else {
             return Attempt::Done(Err(ChangeRefusal::ChangeUnderWay));
+        };
+        let stored = match timeout_at(deadline, self.settled_membership()).await {
+            Ok(Attempt::Done(Some(stored))) => stored,
+            Ok(Attempt::Done(None)) => {
+                return Attempt::Done(Err(ChangeRefusal::ChangeUnderWay));
+            }
+            Ok(Attempt::NotLeader) | Err(_) => return Attempt::NotLeader,
+            Ok(Attempt::Failed(error)) => return Attempt::Failed(error),
+        };
+        let basis = Basis {
+            stored,
+            turn,
+            deadline,
         };
         match change {
             ClusterChange::AddLearner {
                 node_id,
                 peer_address,
-            } => self.add_learner(node_id, peer_address, deadline).await,
-            ClusterChange::PromoteLearner { node_id } => self.promote(node_id, deadline).await,
-            ClusterChange::RemoveNode { node_id } => self.remove(node_id, deadline).await,
-            ClusterChange::TransferLeader { to } => {
-                Attempt::Done(self.transfer_leader(to, deadline).await)
-            }
+            } => self.add_learner(node_id, peer_address, basis).await,
+            ClusterChange::PromoteLearner { node_id } => self.promote(node_id, basis).await,
+            ClusterChange::RemoveNode { node_id } => self.remove(node_id, basis).await,
+            ClusterChange::TransferLeader { to } => self.transfer_leader(to, deadline).await,
         }
+    }
+
+    /// The members, agreed and applied, as a leader knows them that a quorum has just confirmed; `None`
+    /// while a change of them is under way.
+    async fn settled_membership(&self) -> Attempt<Option<Arc<StoredMembership>>> {
+        match self.barrier.index(true).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Attempt::NotLeader,
+            Err(_) => return Attempt::Failed(SubmitError::Shutdown),
+        }
+        let stored = self.membership();
+        let applied = self.outlets.progress.borrow().log_id;
+        let is_settled =
+            *stored.log_id() <= applied && stored.membership().get_joint_config().len() < 2;
+        Attempt::Done(is_settled.then_some(stored))
     }
 
     async fn add_learner(
         &self,
         node_id: NodeId,
         peer_address: String,
-        deadline: Instant,
+        basis: Basis,
     ) -> Attempt<Judged> {
-        let stored = self.membership();
-        match is_new(&stored, node_id, &peer_address) {
+        let stored = &basis.stored;
+        match is_new(stored, node_id, &peer_address) {
             Ok(true) => {}
             judged => return Attempt::Done(judged),
         }
@@ -108,107 +140,130 @@ impl Core {
             incarnation: found.incarnation,
         };
         let change = Change::AddNodes(BTreeMap::from([(node_id.0, member)]));
-        self.propose(change, &stored, deadline).await
+        self.propose(change, basis).await
     }
 
-    async fn promote(&self, node_id: NodeId, deadline: Instant) -> Attempt<Judged> {
-        let stored = self.membership();
+    async fn promote(&self, node_id: NodeId, basis: Basis) -> Attempt<Judged> {
+        let stored = &basis.stored;
         if stored.get_node(&node_id.0).is_none() {
             return Attempt::Done(Err(ChangeRefusal::NotAMember(node_id)));
         }
-        if voters(stored.membership()).contains(&node_id.0) {
+        let before = voters(stored.membership());
+        if before.contains(&node_id.0) {
             return Attempt::Done(Ok(false));
         }
         // A voter that has yet to receive most of the log could not help to commit for as long.
-        while let Some(lag) = self.lag_of(node_id).filter(|lag| *lag > LAG_MAX) {
-            if Instant::now() >= deadline {
-                return Attempt::Done(Err(ChangeRefusal::LearnerLags { node_id, lag }));
+        loop {
+            match self.lag_of(node_id) {
+                None => return Attempt::NotLeader,
+                Some(lag) if lag <= LAG_MAX => break,
+                Some(lag) if Instant::now() >= basis.deadline => {
+                    return Attempt::Done(Err(ChangeRefusal::LearnerLags { node_id, lag }));
+                }
+                Some(_) => tokio::time::sleep(LAG_PAUSE).await,
             }
-            tokio::time::sleep(LAG_PAUSE).await;
+        }
+        let mut after = before.clone();
+        after.insert(node_id.0);
+        if let Err(refusal) = self.check_quorums([before, after], stored).await {
+            return Attempt::Done(Err(refusal));
         }
         let change = Change::AddVoterIds([node_id.0].into());
-        self.propose(change, &stored, deadline).await
+        self.propose(change, basis).await
     }
 
-    async fn remove(&self, node_id: NodeId, deadline: Instant) -> Attempt<Judged> {
-        let stored = self.membership();
+    async fn remove(&self, node_id: NodeId, basis: Basis) -> Attempt<Judged> {
+        let stored = &basis.stored;
         if stored.get_node(&node_id.0).is_none() {
             return Attempt::Done(match self.is_retired(node_id) {
                 true => Ok(false),
                 false => Err(ChangeRefusal::NotAMember(node_id)),
             });
         }
-        if !voters(stored.membership()).contains(&node_id.0) {
+        let before = voters(stored.membership());
+        if !before.contains(&node_id.0) {
             let change = Change::RemoveNodes([node_id.0].into());
-            return self.propose(change, &stored, deadline).await;
+            return self.propose(change, basis).await;
         }
-        if let Err(refusal) = self.check_quorum_without(node_id, &stored).await {
+        let mut after = before.clone();
+        after.remove(&node_id.0);
+        if after.is_empty() {
+            return Attempt::Done(Err(ChangeRefusal::LastVoter(node_id)));
+        }
+        if let Err(refusal) = self.check_quorums([before, after], stored).await {
             return Attempt::Done(Err(refusal));
         }
         if node_id.0 == self.local.node_id {
             // Whoever leads next carries it out: nobody then waits for an election.
-            return match self.transfer_leader(None, deadline).await {
-                Ok(_) => Attempt::NotLeader,
-                Err(refusal) => Attempt::Done(Err(refusal)),
+            return match self.transfer_leader(None, basis.deadline).await {
+                Attempt::Done(Ok(_)) => Attempt::NotLeader,
+                ended => ended,
             };
         }
         let change = Change::RemoveVoters([node_id.0].into());
-        self.propose(change, &stored, deadline).await
+        self.propose(change, basis).await
     }
 
     /// Has the change written, and waits for it. A caller that goes away does not stop it midway.
-    async fn propose(
-        &self,
-        change: Change,
-        judged_on: &StoredMembership,
-        deadline: Instant,
-    ) -> Attempt<Judged> {
+    async fn propose(&self, change: Change, basis: Basis) -> Attempt<Judged> {
+        let Basis {
+            stored,
+            turn,
+            deadline,
+        } = basis;
         let unchanged = Precondition::<TypeConfig>::LastMembershipLogId {
-            last_membership_log_id: *judged_on.log_id(),
+            last_membership_log_id: *stored.log_id(),
         };
         // Only this handle: a task that outlives the replica must not keep its stores open.
         let raft = self.raft.clone();
         let retain_as_learner = false;
         let changing = tokio::spawn(async move {
-            raft.change_membership_if(change, retain_as_learner, [unchanged])
-                .await
+            let changed = raft
+                .change_membership_if(change, retain_as_learner, [unchanged])
+                .await;
+            drop(turn);
+            changed
         });
         match timeout_at(deadline, changing).await {
             Ok(Ok(Ok(_))) => Attempt::Done(Ok(true)),
-            Ok(Ok(Err(RaftError::APIError(error)))) => refused(error),
+            Ok(Ok(Err(RaftError::APIError(error)))) => {
+                refused(error, self.membership().log_id() == stored.log_id())
+            }
             Ok(Ok(Err(RaftError::Fatal(_))) | Err(_)) | Err(_) => {
                 Attempt::Failed(SubmitError::Unknown)
             }
         }
     }
 
-    /// Refuses to take out a voter without which there is none, or too few of the rest answer.
+    /// Refuses a change unless most of the voters before it answer, and most of those after it: both are
+    /// needed to agree on it, and one that finds no majority could not be taken back.
     ///
-    /// They are asked, since the last heartbeat of one that has just died may be too young to tell:
-    /// a change that finds no majority could not be taken back.
-    async fn check_quorum_without(
+    /// They are asked: the last heartbeat of one that has just died may be too young to tell.
+    async fn check_quorums(
         &self,
-        node_id: NodeId,
+        sets: [BTreeSet<u64>; 2],
         stored: &StoredMembership,
     ) -> Result<(), ChangeRefusal> {
-        let mut remaining = voters(stored.membership());
-        remaining.remove(&node_id.0);
-        if remaining.is_empty() {
-            return Err(ChangeRefusal::LastVoter(node_id));
+        let everybody: BTreeSet<u64> = sets.iter().flatten().copied().collect();
+        let asked = everybody.into_iter().map(|node_id| async move {
+            let answers = self.answers(node_id, stored).await;
+            answers.then_some(node_id)
+        });
+        let answering: BTreeSet<u64> = join_all(asked).await.into_iter().flatten().collect();
+        for voters in sets {
+            let there = voters.intersection(&answering).count();
+            if there * 2 <= voters.len() {
+                return Err(ChangeRefusal::QuorumAtRisk {
+                    voters: voters.len() as u64,
+                    answering: there as u64,
+                });
+            }
         }
-        let asked = remaining.iter().map(|voter| self.answers(*voter, stored));
-        let answers = join_all(asked).await;
-        let answering = answers.into_iter().filter(|answers| *answers).count();
-        if answering * 2 > remaining.len() {
-            return Ok(());
-        }
-        Err(ChangeRefusal::QuorumAtRisk {
-            voters: remaining.len() as u64,
-            answering: answering as u64,
-        })
+        Ok(())
     }
 
-    async fn answers(&self, node_id: u64, stored: &StoredMembership) -> bool {
+    /// Whether a member is up, on the data directory that the cluster knows.
+    pub(crate) async fn answers(&self, node_id: u64, stored: &StoredMembership) -> bool {
         let Some(member) = stored.get_node(&node_id) else {
             return false;
         };
@@ -223,9 +278,13 @@ impl Core {
     fn lag_of(&self, node_id: NodeId) -> Option<u64> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        let matched = metrics.replication.as_ref()?.get(&node_id.0)?;
-        let matched = matched.as_ref().map_or(0, |log_id| log_id.index());
-        Some(metrics.last_log_index?.saturating_sub(matched))
+        let matched = metrics.replication.as_ref()?.get(&node_id.0);
+        let last = metrics.last_log_index.unwrap_or(0);
+        Some(match matched {
+            Some(Some(matched)) => last.saturating_sub(matched.index()),
+            // It is not known to have anything, however short the log is.
+            Some(None) | None => last.max(LAG_MAX + 1),
+        })
     }
 
     /// The members as this node knows them, also when that is not committed yet.
@@ -237,42 +296,57 @@ impl Core {
 
     /// Whether the id was that of a member that was removed.
     pub(crate) fn is_retired(&self, node_id: NodeId) -> bool {
-        self.retired().contains(&node_id.0)
+        // What cannot be read must not be used.
+        self.retired()
+            .is_none_or(|retired| retired.contains(&node_id.0))
     }
 
-    /// The ids of the members that were removed, as far as this node has applied.
-    pub(crate) fn retired(&self) -> BTreeSet<u64> {
-        rows::retired(self.store.reader().as_ref()).unwrap_or_else(|error| {
-            // What reads the state next ends the process with this error.
-            tracing::error!(%error, "the ids of removed members cannot be read");
-            BTreeSet::new()
-        })
+    /// The ids of the members that were removed, as far as this node has applied; `None` when that cannot
+    /// be read, which ends the replica.
+    pub(crate) fn retired(&self) -> Option<BTreeSet<u64>> {
+        match rows::retired(self.store.reader().as_ref()) {
+            Ok(retired) => Some(retired),
+            Err(error) => {
+                self.fail(FatalError::Consensus(error.to_string()));
+                None
+            }
+        }
     }
 }
 
+/// What a change is judged on: it is written only while that still holds.
+struct Basis {
+    stored: Arc<StoredMembership>,
+    turn: ChangeTurn,
+    deadline: Instant,
+}
+
 /// At a leader that finds a change of voters half made by a former one: writes the second half.
-pub(crate) async fn finish_change(core: &Core) {
+pub(crate) fn finish_change(core: &Core) {
     if !core.leadership.borrow().is_ready {
         return;
     }
-    let Ok(_turn) = core.changing.try_lock() else {
+    let Ok(turn) = Arc::clone(&core.changing).try_lock_owned() else {
         return;
     };
-    let stored = core.membership();
-    if stored.membership().get_joint_config().len() < 2 {
+    if core.membership().membership().get_joint_config().len() < 2 {
         return;
     }
-    let nothing_more = Change::AddVoterIds([].into());
-    // Who lost the vote stays as a learner: whoever asked for the removal asks again.
-    let retain_as_learner = true;
-    match core
-        .raft
-        .change_membership(nothing_more, retain_as_learner)
-        .await
-    {
-        Ok(_) => tracing::info!("a change of voters that a former leader began is finished"),
-        Err(error) => tracing::debug!(%error, "a change of voters is not finished yet"),
-    }
+    let raft = core.raft.clone();
+    // Not awaited: it may take until a quorum is back.
+    tokio::spawn(async move {
+        let nothing_more = Change::AddVoterIds([].into());
+        // Who lost the vote stays as a learner: whoever asked for the removal asks again.
+        let retain_as_learner = true;
+        match raft
+            .change_membership(nothing_more, retain_as_learner)
+            .await
+        {
+            Ok(_) => tracing::info!("a change of voters that a former leader began is finished"),
+            Err(error) => tracing::debug!(%error, "a change of voters is not finished yet"),
+        }
+        drop(turn);
+    });
 }
 
 /// Whether the node is to be taken in; false when it is there already.
@@ -316,18 +390,23 @@ fn check_new(
     Err(ChangeRefusal::NodeNotEmpty(expected))
 }
 
-fn refused(error: ClientWriteError<TypeConfig>) -> Attempt<Judged> {
+/// What became of a change that consensus did not carry out to its end; unless the members are as they
+/// were, a part of it may be written.
+fn refused(error: ClientWriteError<TypeConfig>, is_unchanged: bool) -> Attempt<Judged> {
     match error {
-        // Repeating a change does no harm, so one that may have been written is tried again too.
-        ClientWriteError::ForwardToLeader(_) | ClientWriteError::LogEntryDiscarded(_) => {
-            Attempt::NotLeader
-        }
+        ClientWriteError::ForwardToLeader(_) if is_unchanged => Attempt::NotLeader,
         ClientWriteError::ChangeMembershipError(ChangeMembershipError::LearnerNotFound(lost)) => {
             Attempt::Done(Err(ChangeRefusal::NotAMember(NodeId(lost.node_id))))
         }
-        // Another one came between, or is not committed yet: what was judged no longer holds.
-        ClientWriteError::ChangeMembershipError(_) | ClientWriteError::PreconditionFailed(_) => {
+        // Another one came between: what was judged no longer holds.
+        ClientWriteError::ChangeMembershipError(_) | ClientWriteError::PreconditionFailed(_)
+            if is_unchanged =>
+        {
             Attempt::Done(Err(ChangeRefusal::ChangeUnderWay))
         }
+        ClientWriteError::ForwardToLeader(_)
+        | ClientWriteError::LogEntryDiscarded(_)
+        | ClientWriteError::ChangeMembershipError(_)
+        | ClientWriteError::PreconditionFailed(_) => Attempt::Failed(SubmitError::Unknown),
     }
 }

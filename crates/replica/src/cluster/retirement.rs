@@ -27,15 +27,20 @@ pub(crate) async fn watch_removal(core: Arc<Core>) {
                 if changed.is_err() {
                     return;
                 }
-                core.is_retired(NodeId(core.local.node_id))
+                is_retired(&core)
             }
-            _ = ticks.tick() => others_tell(&core).await,
+            _ = ticks.tick() => is_retired(&core) || others_tell(&core).await,
         };
         if is_removed {
             let removed = StartError::Removed(NodeId(core.local.node_id));
             return core.fail(FatalError::Refused(removed));
         }
     }
+}
+
+/// Whether this node has applied its own removal.
+fn is_retired(core: &Core) -> bool {
+    core.is_retired(NodeId(core.local.node_id))
 }
 
 /// Whether another member tells this one that it was removed.

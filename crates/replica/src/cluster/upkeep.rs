@@ -24,7 +24,7 @@ pub(crate) async fn keep_up(core: Arc<Core>) {
         consider_snapshot(&core, &mut replay_base).await;
         consider_floor(&core).await;
         consider_purge(&core).await;
-        members::finish_change(&core).await;
+        members::finish_change(&core);
     }
 }
 

@@ -172,7 +172,7 @@ fn probe(core: &Core) -> ProbeResponse {
         node_id: core.local.node_id,
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
-        retired_ids: core.retired().into_iter().collect(),
+        retired_ids: core.retired().into_iter().flatten().collect(),
         is_empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
         members: membership.nodes().map(known).collect(),

@@ -296,3 +296,45 @@ async fn a_change_whose_leader_dies_can_be_asked_for_again() {
     }
     cluster.agreed().await;
 }
+
+#[tokio::test]
+async fn a_learner_that_does_not_answer_gets_no_vote_and_the_cluster_goes_on() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    let address = cluster.join(2).await;
+    assert!(cluster.change(1, add(2, &address)).await.unwrap());
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.agreed().await;
+    // It has everything, and is gone: with its vote nothing could be written any more.
+    cluster.kill(2);
+    let refused = refusal(&cluster, promote(2)).await;
+    let at_risk = ChangeRefusal::QuorumAtRisk {
+        voters: 2,
+        answering: 1,
+    };
+    assert_eq!(refused, at_risk);
+    submit(cluster.node(1), register("ship"))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_lead_is_not_given_to_a_voter_that_does_not_answer() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    let dead = cluster.follower().await;
+    cluster.kill(dead);
+    let to_dead = cluster.transfer(leader, dead).await;
+    assert_eq!(
+        to_dead,
+        Err(ChangeError::Refused(ChangeRefusal::NotTakenOver))
+    );
+    submit(cluster.node(leader), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(cluster.leader().await, leader);
+}

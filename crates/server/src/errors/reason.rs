@@ -91,11 +91,11 @@ codes! {
     LastVoter "last_voter" FailedPrecondition
         "The member is the last one with a vote.";
     QuorumAtRisk "quorum_at_risk" FailedPrecondition
-        "Too few of the voters that would remain answer: nothing could be written without this one.";
+        "Too few of the voters before the change answer, or of those after it: nothing could be written.";
     ChangeUnderWay "change_under_way" Unavailable
         "Another change of members did not end within the deadline; nothing was changed.";
     NotTakenOver "not_taken_over" Unavailable
-        "No other voter took over within the deadline; the leader leads on.";
+        "The voter does not answer, or none took over within the deadline.";
     HelloMissing "hello_missing" DeadlineExceeded
         "The worker opened a stream and did not say who it is.";
     PollReplaced "poll_replaced" Unavailable
