@@ -144,6 +144,9 @@ impl Core {
                 applied
                     .map_err(|_| ReadError::NoLeader)?
                     .map_err(|_| ReadError::Shutdown)?;
+                // The leader's own word on what is committed: whoever was told so may read at once.
+                self.readable
+                    .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
                 return Ok(());
             }
             if Instant::now() + PAUSE >= deadline {
