@@ -3,9 +3,12 @@
 use crate::files::{example, fixture};
 use flotilla_tests::{Answer, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
 use serde_json::json;
-use std::fs::{self, Permissions};
+use std::fs::{File, Permissions};
+use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::sync::mpsc;
 use std::thread;
 
 #[track_caller]
@@ -141,16 +144,21 @@ fn a_worker_that_is_stopped_again_ends_at_once_with_its_programs_and_names_what_
     let node = DevNode::start();
     let flo = node.flo();
     let pipe = node.scratch().path("pipe");
-    let script = format!("mkfifo {0}; exec 3>{0}; sleep 3600", pipe.display());
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    let script = format!("exec 3>{}; echo up >&3; sleep 3600", pipe.display());
     let actions = [("work", script.as_str())];
     let mut worker = CommandWorker::start(&flo, node.scratch(), "w1", &actions);
     let action_run = flo.text(&["action", "invoke", "work", "--async"]);
-    wait_until("a program that runs", PATIENCE, || {
-        let is_there = pipe.exists();
-        is_there.then_some(()).ok_or_else(|| worker.output())
+    let (up, is_up) = mpsc::sync_channel(1);
+    let reading = thread::spawn(move || {
+        let mut pipe = File::open(&pipe)?;
+        pipe.read_exact(&mut [0; 3])?;
+        up.send(()).expect("the test waits");
+        // Ends when nobody is left to write: neither the program nor what it has begun.
+        pipe.read_to_end(&mut Vec::new())
     });
-    // The program goes on once somebody reads, and whoever reads is done when nobody is left to write.
-    let reading = thread::spawn(move || fs::read(&pipe));
+    is_up.recv_timeout(PATIENCE).expect("the program runs");
     worker.begin_drain();
     wait_until("word of the drain", PATIENCE, || {
         let said = worker.output();

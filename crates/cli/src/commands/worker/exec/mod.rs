@@ -142,7 +142,8 @@ impl Exec {
             () = shutdown.requested() => return Ok(()),
         }
         let work = |drained| worker.run(ending::told(drained));
-        let conclusion = ending::run(shutdown, &tally, pending(), work).await?;
+        let asked = async || shutdown.requested().await;
+        let conclusion = ending::run(asked, &tally, pending(), work).await?;
         if let Some(conclusion) = conclusion {
             output.note(&conclusion);
         }

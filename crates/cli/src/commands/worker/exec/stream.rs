@@ -104,7 +104,7 @@ impl Consumption {
         employment: Employment,
         session: &Session,
     ) -> Result<(), Failure> {
-        let shutdown = Shutdown::new()?;
+        let mut shutdown = Shutdown::new()?;
         let stream = self.stream.unwrap_or_default();
         let purpose: Arc<str> = format!("consume stream {stream:?}").into();
         program.check(&purpose).await?;
@@ -145,7 +145,8 @@ impl Consumption {
         }
         let worker = builder.build()?;
         let work = |drained| worker.run(ending::told(drained));
-        let concluded = ending::run(shutdown, &tally, absence.told(), work).await;
+        let asked = async || shutdown.requested().await;
+        let concluded = ending::run(asked, &tally, absence.told(), work).await;
         absence.refuse()?;
         if let Some(conclusion) = concluded? {
             output.note(&conclusion);
