@@ -2,9 +2,10 @@
 //! a seed, and checkers that judge the history. `jepsen/README.md` tells what the words mean.
 //!
 //! A [`run`](mod@run) composes [`workload`]s with a [`nemesis`]; the [`checker`]s are pure functions
-//! from the [`history`] to what is wrong with it.
+//! from the [`history`] to what is wrong with it. A [`drill`] is what an operator does, under the same clients.
 
 pub mod checker;
+pub mod drill;
 pub mod history;
 pub mod nemesis;
 mod network;

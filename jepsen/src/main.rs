@@ -1,11 +1,12 @@
 //! `flotilla-jepsen`: runs chaos tests; `cargo xtask jepsen` builds and calls it.
 
 use clap::Parser;
-use flotilla_jepsen::history::History;
+use flotilla_jepsen::drill;
+use flotilla_jepsen::history::{History, Outcome};
 use flotilla_jepsen::nemesis::{self, Nemesis};
 use flotilla_jepsen::planted::PLANTED;
 use flotilla_jepsen::report::{self, Part, Report};
-use flotilla_jepsen::run::{Plan, run};
+use flotilla_jepsen::run::{Pace, Plan, run};
 use flotilla_jepsen::workload::{self, Workload};
 use std::error::Error;
 use std::fs;
@@ -33,6 +34,9 @@ struct Arguments {
     /// Plants a bug into the nodes, to see it found
     #[arg(long)]
     bug: Option<String>,
+    /// Carries out these drills once each instead, what an operator does; `all` for every one
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    drill: Option<Vec<String>>,
     /// Plants each bug in turn instead, and says how soon it is found
     #[arg(long)]
     planted: bool,
@@ -55,7 +59,10 @@ fn main() -> ExitCode {
     let result = match &arguments.judge {
         Some(file) => judge(&arguments, file),
         None if arguments.planted => find_planted(&arguments),
-        None => storm(&arguments),
+        None => match &arguments.drill {
+            Some(names) => drill(&arguments, names),
+            None => storm(&arguments),
+        },
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -70,17 +77,40 @@ fn main() -> ExitCode {
 /// Runs each nemesis in turn; true when nothing was wrong.
 fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let nemeses = nemeses(&arguments.nemesis)?;
+    let share = arguments.seconds / u64::try_from(nemeses.len())?.max(1);
+    let reports = play(arguments, nemeses, Pace::storm(Duration::from_secs(share)))?;
+    write_report(arguments, Part::Figures, &report::figures(&reports))?;
+    Ok(reports.iter().all(Report::is_sound))
+}
+
+/// Carries out each drill once; true when nothing was wrong and no call failed.
+fn drill(arguments: &Arguments, names: &[String]) -> Result<bool, Box<dyn Error>> {
+    let reports = play(arguments, drills(names)?, Pace::drill())?;
+    let table = drill::table(&reports);
+    println!("{table}");
+    write_report(arguments, Part::Drills, &format!("```text\n{table}```\n"))?;
+    let is_clean = |report: &Report| {
+        report.is_sound() && report.count(Outcome::Fail) + report.count(Outcome::Unknown) == 0
+    };
+    Ok(reports.iter().all(is_clean))
+}
+
+/// Runs each of them.
+fn play(
+    arguments: &Arguments,
+    nemeses: Vec<Box<dyn Nemesis>>,
+    pace: Pace,
+) -> Result<Vec<Report>, Box<dyn Error>> {
     let seed = arguments
         .seed
         .unwrap_or_else(|| rand::random_range(0..1_000_000));
-    let share = arguments.seconds / u64::try_from(nemeses.len())?.max(1);
     let mut reports: Vec<Report> = Vec::new();
     for nemesis in nemeses {
         let name = format!("flotilla-jepsen-{seed}-{}", nemesis.name());
         let report = run(Plan {
             workloads: workloads(&arguments.workload)?,
             seed,
-            duration: Duration::from_secs(share),
+            pace,
             recovery_max: Duration::from_secs(10),
             bug: arguments.bug.clone(),
             folder: arguments
@@ -94,8 +124,7 @@ fn storm(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         println!("{report}\n");
         reports.push(report);
     }
-    write_report(arguments, Part::Figures, &report::figures(&reports))?;
-    Ok(reports.iter().all(Report::is_sound))
+    Ok(reports)
 }
 
 /// Plants each bug in turn; true when all are found.
@@ -150,6 +179,19 @@ fn workloads(names: &[String]) -> Result<Vec<Arc<dyn Workload>>, String> {
     }
     let is_named = |workload: &Arc<dyn Workload>| names.iter().any(|name| name == workload.name());
     Ok(all.into_iter().filter(is_named).collect())
+}
+
+fn drills(names: &[String]) -> Result<Vec<Box<dyn Nemesis>>, String> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(drill::all());
+    }
+    let named = |name: &String| {
+        drill::named(name).ok_or_else(|| {
+            let known: Vec<&str> = drill::all().iter().map(|drill| drill.name()).collect();
+            format!("expected drills of {known:?}, but got `{name}`")
+        })
+    };
+    names.iter().map(named).collect()
 }
 
 fn nemeses(names: &[String]) -> Result<Vec<Box<dyn Nemesis>>, String> {

@@ -1,7 +1,7 @@
 //! The checkers are checked: bugs planted into the nodes, each of which must be found.
 
 use crate::nemesis;
-use crate::run::{Plan, run};
+use crate::run::{Pace, Plan, run};
 use crate::workload;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Planted {
                 workloads: all().filter(|one| one.name() == self.workload).collect(),
                 nemesis: nemesis::named(self.nemesis).expect("a nemesis of the README"),
                 seed,
-                duration: DURATION,
+                pace: Pace::storm(DURATION),
                 recovery_max: Duration::from_secs(60),
                 bug: Some(self.bug.to_owned()),
                 folder: folder.join(format!("{}-{seed}", self.bug)),

@@ -1,5 +1,6 @@
 //! Some `flo server` processes that are one cluster.
 
+use crate::certificates::Certificates;
 use crate::flo::Flo;
 use crate::host::Host;
 use crate::node::{Node, Settings};
@@ -16,6 +17,7 @@ pub struct Cluster {
     nodes: Vec<Node>,
     scratch: Scratch,
     flags: Vec<String>,
+    certificates: Option<Certificates>,
     _room: Room,
 }
 
@@ -39,9 +41,30 @@ impl Cluster {
         cluster
     }
 
+    /// Starts three nodes that speak TLS with certificates of their own, and waits until they have a leader
+    /// and are healthy.
+    #[must_use]
+    pub fn secured() -> Self {
+        let scratch = Scratch::new();
+        let certificates = Certificates::make(scratch.path("certificates"));
+        let hosts = [1, 2, 3].map(Host::local);
+        let cluster = Self::begin(scratch, &hosts, &[], Some(certificates));
+        cluster.await_health();
+        cluster
+    }
+
     /// Starts a node on each of these hosts, with these further flags, and waits for nothing.
     #[must_use]
     pub fn on(scratch: Scratch, hosts: &[Host], flags: &[&str]) -> Self {
+        Self::begin(scratch, hosts, flags, None)
+    }
+
+    fn begin(
+        scratch: Scratch,
+        hosts: &[Host],
+        flags: &[&str],
+        certificates: Option<Certificates>,
+    ) -> Self {
         let room = Room::take(hosts.len());
         let peers: Vec<_> = hosts
             .iter()
@@ -50,6 +73,7 @@ impl Cluster {
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let settings = |host| Settings {
             flags: flags.clone(),
+            certificates: certificates.clone(),
             ..Settings::first(&scratch, host, &peers)
         };
         Self {
@@ -59,6 +83,7 @@ impl Cluster {
                 .collect(),
             scratch,
             flags,
+            certificates,
             _room: room,
         }
     }
@@ -71,6 +96,7 @@ impl Cluster {
         let member = self.node(self.leader()).host().peer_address;
         let settings = Settings {
             flags: self.flags.clone(),
+            certificates: self.certificates.clone(),
             ..Settings::later(&self.scratch, host, member)
         };
         let id = host.node_id.to_string();
@@ -95,12 +121,30 @@ impl Cluster {
     /// # Panics
     /// When the cluster does not let it go, or it does not end.
     pub fn shrink(&mut self, id: u64) -> (Host, ExitStatus) {
-        let place = self.nodes.iter().position(|node| node.id() == id);
-        let mut gone = self.nodes.remove(place.expect("the test knows the nodes"));
-        let remove = ["--timeout", "30s", "cluster", "remove", &id.to_string()];
-        drop(self.flo().text(&remove));
+        let mut gone = self.take(id);
+        self.remove(id);
         let (status, _) = gone.end();
         (gone.host().clone(), status)
+    }
+
+    /// Removes a member whose process has ended for good, and returns its host.
+    ///
+    /// # Panics
+    /// When the cluster does not let it go.
+    pub fn bury(&mut self, id: u64) -> Host {
+        let gone = self.take(id);
+        self.remove(id);
+        gone.host().clone()
+    }
+
+    fn take(&mut self, id: u64) -> Node {
+        let place = self.nodes.iter().position(|node| node.id() == id);
+        self.nodes.remove(place.expect("the test knows the nodes"))
+    }
+
+    fn remove(&self, id: u64) {
+        let remove = ["--timeout", "30s", "cluster", "remove", &id.to_string()];
+        drop(self.flo().text(&remove));
     }
 
     /// The nodes, in the order of their ids.
@@ -113,6 +157,16 @@ impl Cluster {
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
+    }
+
+    /// The certificates of nodes that speak TLS.
+    ///
+    /// # Panics
+    /// When these speak none.
+    #[must_use]
+    pub fn certificates(&self) -> &Certificates {
+        let certificates = self.certificates.as_ref();
+        certificates.expect("the test knows whether the nodes have certificates")
     }
 
     /// The ids of the nodes.
@@ -149,13 +203,17 @@ impl Cluster {
     /// Commands to any node.
     #[must_use]
     pub fn flo(&self) -> Flo {
-        Flo::at(self.endpoints().join(","))
+        let flo = Flo::at(self.endpoints().join(","));
+        match &self.certificates {
+            Some(certificates) => flo.with_certificates(certificates),
+            None => flo,
+        }
     }
 
     /// Commands to one node.
     #[must_use]
     pub fn flo_at(&self, id: u64) -> Flo {
-        Flo::at(self.node(id).endpoint())
+        self.node(id).flo()
     }
 
     /// Kills a node with SIGKILL.

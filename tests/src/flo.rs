@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Refusal};
 use crate::binary;
+use crate::certificates::Certificates;
 use crate::patience::{PATIENCE, pause};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 pub struct Flo {
     endpoints: String,
     namespace: Option<String>,
+    certificates: Option<Certificates>,
 }
 
 impl Flo {
@@ -23,6 +25,7 @@ impl Flo {
         Self {
             endpoints: endpoints.into(),
             namespace: None,
+            certificates: None,
         }
     }
 
@@ -35,10 +38,22 @@ impl Flo {
         }
     }
 
+    /// The same nodes, over TLS and as a client with these certificates.
+    #[must_use]
+    pub fn with_certificates(&self, certificates: &Certificates) -> Self {
+        Self {
+            certificates: Some(certificates.clone()),
+            ..self.clone()
+        }
+    }
+
     /// `flo`, to be told what to do here.
     pub(crate) fn command(&self) -> Command {
         let mut command = binary::flo();
         command.env("FLO_ENDPOINT", &self.endpoints);
+        if let Some(certificates) = &self.certificates {
+            command.envs(certificates.of_a_client());
+        }
         if let Some(namespace) = &self.namespace {
             command.env("FLO_NAMESPACE", namespace);
         }

@@ -10,6 +10,7 @@
 
 mod answer;
 mod binary;
+mod certificates;
 mod cluster;
 mod command_worker;
 mod dev_node;
@@ -26,6 +27,7 @@ mod shell;
 mod status;
 
 pub use answer::{Answer, Refusal};
+pub use certificates::Certificates;
 pub use cluster::Cluster;
 pub use command_worker::CommandWorker;
 pub use dev_node::DevNode;

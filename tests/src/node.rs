@@ -1,6 +1,7 @@
 //! One `flo server` process.
 
 use crate::binary;
+use crate::certificates::Certificates;
 use crate::flo::Flo;
 use crate::host::Host;
 use crate::process::{Process, read_log};
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) log: PathBuf,
     /// Further flags.
     pub(crate) flags: Vec<String>,
+    /// With which it speaks TLS.
+    pub(crate) certificates: Option<Certificates>,
 }
 
 impl Settings {
@@ -57,6 +60,7 @@ impl Settings {
             data_dir: host.data_dir.clone().unwrap_or(folder),
             origin,
             flags: Vec::new(),
+            certificates: None,
             log: scratch.log(&format!("node-{node_id}.log")),
         }
     }
@@ -74,7 +78,9 @@ impl Settings {
             .arg(&self.data_dir)
             .args(&self.flags)
             .envs(host.environment.iter().cloned());
-        if !host.ip.is_loopback() {
+        if let Some(certificates) = &self.certificates {
+            command.envs(certificates.of_a_node());
+        } else if !host.ip.is_loopback() {
             // The network of a test is its own.
             command.arg("--insecure");
         }
@@ -111,6 +117,16 @@ impl Node {
     #[must_use]
     pub fn endpoint(&self) -> String {
         self.settings.host.address(0).to_string()
+    }
+
+    /// Commands to it.
+    #[must_use]
+    pub fn flo(&self) -> Flo {
+        let flo = Flo::at(self.endpoint());
+        match &self.settings.certificates {
+            Some(certificates) => flo.with_certificates(certificates),
+            None => flo,
+        }
     }
 
     /// The id of its process, while it runs.
@@ -204,7 +220,7 @@ impl Node {
         let address = self.settings.host.address(0);
         TcpStream::connect(address).map_err(|error| error.to_string())?;
         let line = ["-o", "json", "--timeout", "5s", "cluster", "status"];
-        let answer = Flo::at(self.endpoint()).run(&line);
+        let answer = self.flo().run(&line);
         let status = answer.decode_stdout::<ClusterStatus>();
         let status = status.map_err(|_| answer.show())?;
         let expected = if status.leader.is_some() {

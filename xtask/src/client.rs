@@ -12,16 +12,16 @@ use crate::flo;
 #[derive(Clone)]
 pub(crate) struct Client<'a> {
     binary: &'a Path,
-    endpoints: String,
+    variables: Variables,
 }
 
+/// What `flo` reads of its environment to reach a cluster: where the nodes are, whom to trust, who calls.
+pub(crate) type Variables = Vec<(&'static str, String)>;
+
 impl<'a> Client<'a> {
-    /// A client that knows these nodes, as `host:port`.
-    pub(crate) fn new(binary: &'a Path, endpoints: &[String]) -> Self {
-        Self {
-            binary,
-            endpoints: endpoints.join(","),
-        }
+    /// A client of the cluster that these variables lead to.
+    pub(crate) fn new(binary: &'a Path, variables: Variables) -> Self {
+        Self { binary, variables }
     }
 
     /// The call's only JSON object.
@@ -48,7 +48,8 @@ impl<'a> Client<'a> {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = flo::command(self.binary);
         command
-            .args(["--endpoint", &self.endpoints, "--format", "json"])
+            .envs(self.variables.iter().cloned())
+            .args(["--format", "json"])
             .args(arguments)
             .stdin(Stdio::null());
         command

@@ -4,26 +4,43 @@ mod node;
 mod ports;
 mod status;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 
-use crate::client::Client;
+use crate::client::{Client, Variables};
+use crate::flo;
 use crate::interrupt::Interrupt;
 use crate::patience::wait_for;
 use crate::process::{self, Process};
 use node::Node;
 use ports::Ports;
+pub(crate) use ports::{PORT_CONFIGURED, PORT_MAX};
 use status::Status;
 
 /// How long the cluster may take to do what it does in seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The three nodes of `deploy/local`, on ports and in folders of their own.
+/// Where the files of `deploy/local` look for certificates.
+const CERTIFICATES: &str = ".flo/certificates";
+
+/// The three nodes of `deploy/local`.
 pub(crate) struct Cluster {
     binary: PathBuf,
+    certificates: PathBuf,
     nodes: Vec<Node>,
+}
+
+/// Where the nodes listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listening {
+    /// Node 1 on this port and the next two, the others on those 10 and 20 above: with 9000 as their files
+    /// say.
+    From(u16),
+    /// On free ports, so that they disturb no cluster that is running.
+    Anywhere,
 }
 
 /// A node's id, from 1.
@@ -44,23 +61,33 @@ pub(crate) struct Digest {
 }
 
 impl Cluster {
-    /// Starts the nodes. Their data and logs go to the folder.
+    /// Starts the nodes in the folder: their data and certificates go to `.flo` below it, as their files say, and
+    /// so do their logs.
     ///
     /// # Errors
-    /// If there are no free ports, or a node does not start.
-    pub(crate) fn start(binary: &Path, folder: &Path) -> Result<Self> {
-        let ports = ports::choose()?;
+    /// If there are no free ports, no certificates can be made, or a node does not start.
+    pub(crate) fn start(binary: &Path, folder: &Path, listening: Listening) -> Result<Self> {
+        let own = folder.join(".flo");
+        fs::create_dir_all(&own).with_context(|| format!("expected a folder {}", own.display()))?;
+        make_certificates(binary, folder)?;
+        let ports = match listening {
+            Listening::From(port) => ports::from(port),
+            Listening::Anywhere => ports::choose()?,
+        };
         let peers = Ports::peers(&ports);
         let mut nodes = Vec::new();
         for (node_id, ports) in (1..).zip(ports) {
-            let mut server = node::server(binary, node_id, ports);
-            server.args(["--peers", &peers]).arg("--data-dir");
-            server.arg(folder.join(format!("node{node_id}")));
-            let log = folder.join(format!("node{node_id}.log"));
+            let mut server = node::server(binary, node_id);
+            server.current_dir(folder);
+            if listening != Listening::From(PORT_CONFIGURED) {
+                node::listen(&mut server, ports, &peers);
+            }
+            let log = own.join(format!("node{node_id}.log"));
             nodes.push(Node::start(node_id, ports, server, log)?);
         }
         Ok(Self {
             binary: binary.to_owned(),
+            certificates: folder.join(CERTIFICATES),
             nodes,
         })
     }
@@ -75,9 +102,19 @@ impl Cluster {
         self.node(node_id).endpoint()
     }
 
+    /// Where a node serves clients, peers and HTTP.
+    pub(crate) fn addresses(&self, node_id: NodeId) -> [String; 3] {
+        self.node(node_id).addresses()
+    }
+
     /// A node's process.
     pub(crate) fn process(&self, node_id: NodeId) -> &Process {
         self.node(node_id).process()
+    }
+
+    /// A node's process, to be looked after.
+    pub(crate) fn process_mut(&mut self, node_id: NodeId) -> &mut Process {
+        self.node_mut(node_id).process_mut()
     }
 
     /// A client that knows all nodes.
@@ -87,15 +124,24 @@ impl Cluster {
 
     /// A client that knows some of the nodes.
     pub(crate) fn client_of(&self, is_known: impl Fn(NodeId) -> bool) -> Client<'_> {
-        let known = self.nodes.iter().filter(|node| is_known(node.id()));
-        let endpoints: Vec<String> = known.map(Node::endpoint).collect();
-        Client::new(&self.binary, &endpoints)
+        Client::new(&self.binary, self.variables_of(is_known))
     }
 
-    /// Where all nodes serve clients, as `flo --endpoint` takes it.
-    pub(crate) fn endpoints(&self) -> String {
-        let endpoints: Vec<String> = self.nodes.iter().map(Node::endpoint).collect();
-        endpoints.join(",")
+    /// What `flo` needs to reach all nodes.
+    pub(crate) fn variables(&self) -> Variables {
+        self.variables_of(|_| true)
+    }
+
+    fn variables_of(&self, is_known: impl Fn(NodeId) -> bool) -> Variables {
+        let known = self.nodes.iter().filter(|node| is_known(node.id()));
+        let endpoints: Vec<String> = known.map(Node::endpoint).collect();
+        let file = |name| self.certificates.join(name).display().to_string();
+        vec![
+            ("FLO_ENDPOINT", endpoints.join(",")),
+            ("FLO_TLS_CA", file("ca.pem")),
+            ("FLO_TLS_CERT", file("client.pem")),
+            ("FLO_TLS_KEY", file("client-key.pem")),
+        ]
     }
 
     /// Waits until one of the nodes that are not `dead` leads.
@@ -112,6 +158,21 @@ impl Cluster {
             let client = self.client_of(|node_id| Some(node_id) != dead);
             let leader = status(&client).and_then(|status| status.leader);
             Ok(leader.filter(|leader| Some(leader.node_id) != dead))
+        })
+    }
+
+    /// Waits until each node knows a leader.
+    ///
+    /// # Errors
+    /// If one does not in time, or has ended.
+    pub(crate) fn wait_until_all_serve(&mut self, interrupt: &Interrupt) -> Result<()> {
+        wait_for("all nodes to serve", LIMIT, interrupt, || {
+            self.expect_running(None)?;
+            let knows_leader = |node_id| {
+                let status = status(&self.client_of(|known| known == node_id));
+                status.is_some_and(|status| status.leader.is_some())
+            };
+            Ok(self.node_ids().all(knows_leader).then_some(()))
         })
     }
 
@@ -182,6 +243,19 @@ impl Drop for Cluster {
             let _ = node.kill();
         }
     }
+}
+
+/// Makes certificates for nodes and clients; the authority stays once it is there.
+fn make_certificates(binary: &Path, folder: &Path) -> Result<()> {
+    let mut command = flo::command(binary);
+    command.current_dir(folder);
+    let output = command.args(["cert", "dev", CERTIFICATES]).output();
+    let output = output.context("expected `flo` to start")?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        bail!("expected certificates, but `flo cert dev` says {complaint}");
+    }
+    Ok(())
 }
 
 /// The cluster as whoever answers sees it; nothing while nobody does.

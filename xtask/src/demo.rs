@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::cluster::{Cluster, Leader, NodeId};
+use crate::cluster::{Cluster, Leader, Listening, NodeId};
 use crate::sandbox::Sandbox;
 use crate::stages::{Stages, say, show_duration};
 use crate::subcommand::{Subcommand, UsageError};
@@ -121,7 +121,7 @@ fn play(binary: &Path, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
 
 fn start_nodes(binary: &Path, sandbox: &Sandbox) -> Result<Cluster> {
     let began = Instant::now();
-    let mut cluster = Cluster::start(binary, sandbox.folder())?;
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
     let leader = cluster.wait_for_leader(None, &sandbox.interrupt)?;
     for node_id in cluster.node_ids() {
         let process_id = cluster.process(node_id).id();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Listening};
 use crate::sandbox::Sandbox;
 use crate::stages::{Stages, say, show_duration};
 use crate::subcommand::{Subcommand, UsageError};
@@ -66,7 +66,7 @@ fn read_arguments(arguments: &[String]) -> Result<u32> {
 fn measure(binary: &Path, trials: u32, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
     let interrupt = &sandbox.interrupt;
     stages.begin("Start three nodes");
-    let mut cluster = Cluster::start(binary, sandbox.folder())?;
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
     let leader = cluster.wait_for_leader(None, interrupt)?;
     say(format!("node {} leads", leader.node_id));
 

@@ -42,7 +42,6 @@ impl Interrupt {
     }
 
     /// One that nobody raises: the signals keep their meaning.
-    #[cfg(test)]
     pub(crate) fn never() -> Self {
         Self {
             is_raised: Arc::default(),

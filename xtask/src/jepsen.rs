@@ -1,4 +1,4 @@
-//! `cargo xtask jepsen`: chaos tests against real servers.
+//! `cargo xtask jepsen` and `cargo xtask drill`: chaos tests against real servers, and what operators do to them.
 
 use anyhow::Result;
 
@@ -35,6 +35,47 @@ Options:
 Example:
   cargo xtask jepsen --seconds 120 --nemesis kill-leader,partition-leader
 ";
+
+/// The command `drill`.
+pub(crate) const DRILL: Subcommand = Subcommand {
+    name: "drill",
+    summary: "Do to clusters under load what operators do, and count what fails or is lost",
+    help: DRILL_HELP,
+    run: run_drill,
+};
+
+const DRILL_HELP: &str = "\
+Do to clusters of real processes under load what operators do, one drill after the other, and print a table of
+the calls that were tried, that failed in spite of retries, that are in doubt, and of what was lost.
+docs/operations.md tells how each is done by hand. Exits with 1 when a call failed or something was lost.
+
+Usage: cargo xtask drill [NAME,…] [OPTIONS]
+
+Drills:
+  grow-and-shrink  From one node to three and five, and back to one
+  replace-wiped    A node loses its disk, is refused, and a new one takes its place
+  transfer-leader  Each node leads in turn
+  rolling-restart  Each node is stopped and started again
+  backup-restore   A backup is taken from a follower, and becomes a new cluster
+  full-disk        All disks fill up to their reserve, and empty again
+
+Options:
+  --report FILE    Writes the table into the generated part of this document
+  --seed S         Repeats what a seed decided [default: drawn, and printed]
+  --folder DIR     Where evidence is kept [default: the system's folder for temporary files]
+
+Example:
+  cargo xtask drill transfer-leader,rolling-restart
+";
+
+fn run_drill(arguments: &[String]) -> Result<()> {
+    let (names, options) = match arguments.split_first() {
+        Some((names, options)) if !names.starts_with("--") => (names.as_str(), options),
+        Some(_) | None => ("all", arguments),
+    };
+    let drill = ["--drill".to_owned(), names.to_owned()];
+    run(&[&drill, options].concat())
+}
 
 fn run(arguments: &[String]) -> Result<()> {
     requirements::ensure()?;

@@ -16,6 +16,7 @@ mod install;
 mod interrupt;
 mod jepsen;
 mod libclang;
+mod local;
 mod patience;
 mod process;
 mod project;
@@ -36,11 +37,13 @@ use subcommand::{Subcommand, UsageError};
 /// Every command, in the order in which the help lists them.
 const SUBCOMMANDS: &[Subcommand] = &[
     demo::SUBCOMMAND,
+    local::SUBCOMMAND,
     verify::SUBCOMMAND,
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
+    jepsen::DRILL,
     sim::SUBCOMMAND,
 ];
 

@@ -55,7 +55,13 @@ impl Sandbox {
             && !error.is::<Interrupted>()
         {
             // The failure is told even where the logs cannot be.
-            eprint!("{}", tails(self.folder()).unwrap_or_default());
+            let folders = [self.folder().to_owned(), self.folder().join(".flo")];
+            eprint!(
+                "{}",
+                folders
+                    .map(|folder| tails(&folder).unwrap_or_default())
+                    .concat()
+            );
         }
         if is_kept {
             println!("\nData and logs are in {}.", self.folder.keep().display());
@@ -67,7 +73,10 @@ impl Sandbox {
 }
 
 /// The last lines of each log of the folder.
-fn tails(folder: &Path) -> Result<String> {
+///
+/// # Errors
+/// If one cannot be read.
+pub(crate) fn tails(folder: &Path) -> Result<String> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;

@@ -8,6 +8,7 @@ use crate::output::Format;
 use crate::period;
 use clap::{Args, CommandFactory, Parser};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,6 +52,36 @@ pub(crate) struct Globals {
         default_value = "127.0.0.1:9000"
     )]
     pub(crate) endpoint: Vec<String>,
+
+    /// Speak TLS, and trust nodes that an authority in this PEM file has signed
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_TLS_CA",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) tls_ca: Option<PathBuf>,
+
+    /// Who you are to nodes with TLS: a certificate, as a PEM file
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_TLS_CERT",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of that certificate, as a PEM file
+    #[arg(
+        long,
+        global = true,
+        env = "FLO_TLS_KEY",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    pub(crate) tls_key: Option<PathBuf>,
 
     /// The namespace to act in [default: default, or the one that a definition names]
     #[arg(

@@ -49,12 +49,32 @@ codes! {
         "`flo action invoke --wait`: the action run ended, and not well.";
     ActionTypeMismatch "action_type_mismatch" Refused
         "`flo worker exec` names an action of type wasm, which the nodes run themselves.";
+    AddressInvalid "address_invalid" Usage
+        "An address given to `flo cluster restore` is not HOST:PORT.";
+    AuthorityInvalid "authority_invalid" Usage
+        "`flo cert dev` finds an authority in the folder that it cannot use.";
+    BackupInvalid "backup_invalid" Usage
+        "The file is no backup, or is damaged or cut short.";
+    BackupStopped "backup_stopped" Retryable
+        "`flo cluster backup` was stopped before its end.";
+    CertificatesNotMade "certificates_not_made" Machine
+        "`flo cert dev` cannot make its files.";
     ClusterNotFormed "cluster_not_formed" Retryable
         "`flo cluster status`: the first members have not all met yet.";
     ConfigInvalid "config_invalid" Usage
         "A configuration file is missing, or something in it is wrong.";
     DataDir "data_dir" Machine
         "The folder for the data cannot be made.";
+    DataDirDiverged "data_dir_diverged" Refused
+        "The state in a data directory is known to differ from that of the other nodes.";
+    DataDirInUse "data_dir_in_use" Refused
+        "A node runs on the data directory.";
+    DataDirInvalid "data_dir_invalid" Usage
+        "The folder is not the data directory of a member.";
+    DataDirNotEmpty "data_dir_not_empty" Refused
+        "The folder for a backup's data has something in it.";
+    DataDirUnreadable "data_dir_unreadable" Machine
+        "The data directory is damaged, or cannot be read.";
     DefinitionForm "definition_form" Refused
         "`flo workflow graph` cannot read the definition that the server holds.";
     DefinitionInvalid "definition_invalid" Refused
@@ -63,8 +83,12 @@ codes! {
         "`flo worker exec` was stopped a second time, and gave up what it still ran.";
     DrainTimeout "drain_timeout" Retryable
         "`flo worker exec` was stopped, and some of its tasks outlasted the drain.";
+    FileExists "file_exists" Refused
+        "The file to be written exists.";
     FileUnreadable "file_unreadable" Usage
         "A file that the command names cannot be read.";
+    FileUnwritable "file_unwritable" Machine
+        "A file that the command names cannot be written.";
     InputUnreadable "input_unreadable" Usage
         "The input that the command names (a file, or stdin) cannot be read.";
     JsonInvalid "json_invalid" Usage

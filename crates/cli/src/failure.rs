@@ -53,7 +53,7 @@ impl Failure {
 
     /// A server that could not start.
     pub(crate) fn server_start(error: &ServerError) -> Self {
-        let code = if matches!(error, ServerError::Config(_)) {
+        let code = if matches!(error, ServerError::Config(_) | ServerError::Tls(_)) {
             Code::ServerNotConfigured
         } else {
             Code::ServerNotStarted

@@ -1,9 +1,11 @@
 //! What a verb works with: the cluster and the output.
 
 use crate::arguments::Globals;
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::output::Output;
-use flotilla_client::{Client, ClientOptions};
+use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The global flags, put to use.
@@ -14,6 +16,15 @@ pub(crate) struct Session {
     endpoints: Vec<String>,
     namespace: String,
     timeout: Duration,
+    tls: TlsFlags,
+}
+
+/// The flags for TLS.
+#[derive(Debug)]
+struct TlsFlags {
+    ca: Option<PathBuf>,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
 }
 
 impl Session {
@@ -24,19 +35,87 @@ impl Session {
             endpoints: globals.endpoint,
             namespace: globals.namespace.unwrap_or_default(),
             timeout: globals.timeout,
+            tls: TlsFlags {
+                ca: globals.tls_ca,
+                cert: globals.tls_cert,
+                key: globals.tls_key,
+            },
         }
     }
 
     /// A client of the cluster. Connects when it is first used.
     ///
     /// # Errors
-    /// `usage` for an endpoint that is none.
+    /// `usage` for an endpoint that is none, or flags for TLS that do not go together.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         Ok(Client::connect(ClientOptions {
             endpoints: self.endpoints.clone(),
             namespace: self.namespace.clone(),
             timeout: self.timeout,
+            tls: self.tls.options()?,
             ..ClientOptions::default()
         })?)
+    }
+}
+
+impl TlsFlags {
+    /// With what TLS is spoken: only when it is said whom to trust.
+    fn options(&self) -> Result<Option<TlsOptions>, Failure> {
+        let identity = match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => Some(TlsIdentity {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
+            (None, None) => None,
+            (Some(_), None) => return Err(alone("--tls-cert", "--tls-key")),
+            (None, Some(_)) => return Err(alone("--tls-key", "--tls-cert")),
+        };
+        match &self.ca {
+            Some(ca) => Ok(Some(TlsOptions {
+                ca: ca.clone(),
+                identity,
+            })),
+            None if identity.is_some() => Err(alone("--tls-cert", "--tls-ca")),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A flag was given without the other one.
+fn alone(flag: &str, other: &str) -> Failure {
+    let message = format!("expected {flag} and {other} together, but {other} is not given");
+    Failure::new(Code::Usage, message).with_hint(
+        "they may also come from the environment: FLO_TLS_CA, FLO_TLS_CERT and FLO_TLS_KEY",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_for_tls_go_together() {
+        let file = |given: bool, name: &str| given.then(|| PathBuf::from(name));
+        let options = |ca, cert, key| {
+            let flags = TlsFlags {
+                ca: file(ca, "ca"),
+                cert: file(cert, "cert"),
+                key: file(key, "key"),
+            };
+            flags.options().map_err(|failure| failure.code().to_owned())
+        };
+        let refused = Err("usage".to_owned());
+        assert_eq!(options(false, false, false), Ok(None));
+        assert!(
+            options(true, true, true)
+                .is_ok_and(|tls| tls.is_some_and(|tls| tls.identity.is_some()))
+        );
+        assert!(
+            options(true, false, false)
+                .is_ok_and(|tls| tls.is_some_and(|tls| tls.identity.is_none()))
+        );
+        assert_eq!(options(true, true, false), refused);
+        assert_eq!(options(true, false, true), refused);
+        assert_eq!(options(false, true, true), refused);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::failure::{Blame, Failure};
+use crate::failure::{self, Blame, Failure};
 use crate::nodes::Picked;
 use crate::retry::{Intent, Retry};
 use tokio::time::{sleep, timeout_at};
@@ -99,7 +99,11 @@ impl Client {
 
     /// Judges a failed attempt, and remembers what it says about the nodes.
     pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
-        let failure = Failure::from_status(status, &self.nodes().address(position));
+        let finding = self.nodes().finding(position);
+        let failure = match finding.filter(|_| failure::is_ours(status)) {
+            Some(finding) => Failure::unsafe_connection(&finding, &self.nodes().address(position)),
+            None => Failure::from_status(status, &self.nodes().address(position)),
+        };
         self.note_failure(position, &failure);
         self.nodes().learn_leader(status.metadata());
         failure

@@ -25,7 +25,8 @@ impl Client {
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// `Usage` when there is no endpoint, or when one is not `host:port`.
+    /// `Usage` when there is no endpoint, when one is not `host:port`, or when the files for TLS are no
+    /// good.
     pub fn connect(options: ClientOptions) -> Result<Self, ClientError> {
         Ok(Self {
             nodes: Arc::new(Nodes::new(&options)?),

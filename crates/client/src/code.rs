@@ -52,6 +52,10 @@ codes! {
         "A stream of answers ended too early.";
     Timeout "timeout" Retryable
         "No answer came within the caller's time: the request may have been applied, and may still be.";
+    TlsFailed "tls_failed" CannotConnect
+        "A node and the client do not agree on TLS, or one does not trust the other's certificate; nothing was sent.";
+    TlsInvalid "tls_invalid" Usage
+        "A file for TLS cannot be read, or holds something else.";
     Unimplemented "unimplemented" Refused
         "What listens at an endpoint does not serve clients: a node's port for its peers, mostly.";
     WaitTimeout "wait_timeout" Retryable

@@ -2,13 +2,14 @@
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
+use crate::finding::Finding;
 use std::error::Error;
 use std::time::Duration;
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 use tonic_types::StatusExt;
 
 /// Reasons with which a server says UNAVAILABLE about a request that it has certainly not proposed.
-const NOT_APPLIED: [&str; 3] = ["no_leader", "not_leader", "overloaded"];
+const NOT_APPLIED: [&str; 4] = ["no_leader", "not_a_member", "not_leader", "overloaded"];
 
 /// What to do when nothing listens at an endpoint.
 const CHECK_ENDPOINT: &str = "check the endpoint, and that a server listens there";
@@ -40,6 +41,8 @@ pub(crate) enum Blame {
 pub(crate) enum Verdict {
     /// The answer stands.
     Final,
+    /// Nothing was sent, and another attempt at this node would end alike; another node may answer.
+    Elsewhere,
     /// Another attempt may succeed.
     Again {
         /// What the attempt left behind.
@@ -61,11 +64,10 @@ pub(crate) enum Trace {
 }
 
 impl Failure {
-    /// Reads what came of asking the node at `address`. A status that was made on this side, by the
-    /// transport, has a source.
+    /// Reads what came of asking the node at `address`.
     pub(crate) fn from_status(status: &Status, address: &str) -> Self {
         let error = ClientError::from_status(status);
-        if status.source().is_none() {
+        if !is_ours(status) {
             let error = match status.code() {
                 Code::Unimplemented if error.hint().is_none() => no_client_address(address),
                 _ => error,
@@ -79,7 +81,8 @@ impl Failure {
         }
         let verdict = transport_verdict(status);
         let error = match verdict {
-            Verdict::Again {
+            Verdict::Elsewhere
+            | Verdict::Again {
                 trace: Trace::Unsent,
                 ..
             } => cannot_connect(status, address),
@@ -90,13 +93,23 @@ impl Failure {
             Verdict::Final => error,
         };
         let blame = match verdict {
-            Verdict::Again { .. } => Blame::Connection,
+            Verdict::Elsewhere | Verdict::Again { .. } => Blame::Connection,
             Verdict::Final => Blame::Node,
         };
         Self {
             error,
             verdict,
             blame,
+        }
+    }
+
+    /// The connection to the node at `address` could not be made safe.
+    pub(crate) fn unsafe_connection(finding: &Finding, address: &str) -> Self {
+        let message = format!("expected to connect to {address}, but {}", finding.what);
+        Self {
+            error: ClientError::new(ClientCode::TlsFailed, message).with_hint(finding.hint),
+            verdict: Verdict::Elsewhere,
+            blame: Blame::Connection,
         }
     }
 
@@ -113,11 +126,18 @@ impl Failure {
     }
 }
 
+/// Whether a status was made on this side, by the transport: such a one has a source.
+pub(crate) fn is_ours(status: &Status) -> bool {
+    status.source().is_some()
+}
+
 fn server_blame(verdict: Verdict) -> Blame {
     match verdict {
         Verdict::Again { delay: None, .. } => Blame::Node,
         // A cluster that asks to wait asks it for all its nodes.
-        Verdict::Again { delay: Some(_), .. } | Verdict::Final => Blame::Nobody,
+        Verdict::Again { delay: Some(_), .. } | Verdict::Elsewhere | Verdict::Final => {
+            Blame::Nobody
+        }
     }
 }
 

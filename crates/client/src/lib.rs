@@ -26,11 +26,14 @@
 //! ```
 
 mod backoff;
+mod backup;
 mod call;
 mod client;
 mod code;
+mod dialer;
 mod error;
 mod failure;
+mod finding;
 mod names;
 mod nodes;
 mod options;
@@ -38,6 +41,7 @@ mod requests;
 mod retry;
 mod services;
 pub mod stream_worker;
+mod tls;
 mod watch;
 pub mod worker;
 
@@ -49,5 +53,6 @@ pub use names::PublishedName;
 pub use options::ClientOptions;
 pub use requests::new_request_id;
 pub use stream_worker::{RecordError, StreamContext, StreamWorker, StreamWorkerBuilder};
+pub use tls::{TlsIdentity, TlsOptions};
 pub use watch::WatchUpdate;
 pub use worker::{ActionContext, ActionResult, FailKind, HandlerError, Worker, WorkerBuilder};

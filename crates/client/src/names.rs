@@ -44,6 +44,7 @@ published_names! {
     ScheduleState = "SCHEDULE_STATE_";
     TriggerState = "TRIGGER_STATE_";
     GroupMode = "GROUP_MODE_";
+    QuarantinedKind = "QUARANTINED_KIND_";
 }
 
 #[cfg(test)]

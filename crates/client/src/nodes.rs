@@ -1,8 +1,11 @@
 //! The nodes that a client knows, and which of them to call next.
 
 use crate::code::ClientCode;
+use crate::dialer::Dialer;
 use crate::error::ClientError;
+use crate::finding::{Finding, Findings};
 use crate::options::ClientOptions;
+use crate::tls::TlsOptions;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -23,9 +26,16 @@ const KEEP_ALIVE: Duration = Duration::from_secs(3);
 /// The nodes that a client knows.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    connect_timeout: Duration,
+    way: Way,
     // A std mutex and not tokio's because it is never held across an await.
     list: Mutex<List>,
+}
+
+/// How nodes are connected to.
+#[derive(Clone, Debug)]
+struct Way {
+    connect_timeout: Duration,
+    tls: Option<Arc<TlsOptions>>,
 }
 
 /// The node to call.
@@ -50,6 +60,7 @@ struct List {
 struct Node {
     address: Arc<str>,
     channel: Channel,
+    findings: Findings,
     avoided_until: Option<Instant>,
 }
 
@@ -57,18 +68,26 @@ impl Nodes {
     /// Knows the endpoints of the options; connects to none yet.
     ///
     /// # Errors
-    /// `Usage` without endpoints, or with one that is not `host:port`.
+    /// `Usage` without endpoints, with one that is not `host:port`, or with files for TLS that are no good.
     pub(crate) fn new(options: &ClientOptions) -> Result<Self, ClientError> {
+        if let Some(tls) = &options.tls {
+            // Whatever is wrong with them is told at once.
+            tls.load()?;
+        }
+        let way = Way {
+            connect_timeout: options.connect_timeout,
+            tls: options.tls.clone().map(Arc::new),
+        };
         let mut list = List::default();
         for address in &options.endpoints {
-            list.add(address.trim(), options.connect_timeout)?;
+            list.add(address.trim(), &way)?;
         }
         if list.nodes.is_empty() {
             let message = "expected at least one endpoint, but there is none";
             return Err(ClientError::new(ClientCode::EndpointInvalid, message));
         }
         Ok(Self {
-            connect_timeout: options.connect_timeout,
+            way,
             list: Mutex::new(list),
         })
     }
@@ -81,6 +100,11 @@ impl Nodes {
     /// The address of the node at `position`.
     pub(crate) fn address(&self, position: usize) -> Arc<str> {
         self.lock().nodes[position].address.clone()
+    }
+
+    /// Why the newest connection to the node at `position` was refused, if it was, for want of trust.
+    pub(crate) fn finding(&self, position: usize) -> Option<Finding> {
+        self.lock().nodes[position].findings.last()
     }
 
     /// The leader if it is known and was not just found unreachable, else the next node in turn.
@@ -138,7 +162,7 @@ impl Nodes {
         }
         let leader = match known {
             Some(position) => Ok(position),
-            None => list.add(address, self.connect_timeout),
+            None => list.add(address, &self.way),
         };
         match leader {
             Ok(position) => list.leader = Some(position),
@@ -153,11 +177,13 @@ impl Nodes {
 }
 
 impl List {
-    fn add(&mut self, address: &str, connect_timeout: Duration) -> Result<usize, ClientError> {
-        let channel = channel(address, connect_timeout)?;
+    fn add(&mut self, address: &str, way: &Way) -> Result<usize, ClientError> {
+        let findings = Findings::default();
+        let channel = way.channel(address, findings.clone())?;
         self.nodes.push(Node {
             address: address.into(),
             channel,
+            findings,
             avoided_until: None,
         });
         Ok(self.nodes.len() - 1)
@@ -169,23 +195,28 @@ impl List {
     }
 }
 
-fn channel(address: &str, connect_timeout: Duration) -> Result<Channel, ClientError> {
-    let invalid = || {
-        let message = format!("expected an endpoint to be HOST:PORT, but it is {address:?}");
-        ClientError::new(ClientCode::EndpointInvalid, message)
-    };
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|_| invalid())?;
-    let has_port = endpoint.uri().port_u16().is_some_and(|port| port != 0);
-    if !has_port || endpoint.uri().path() != "/" {
-        return Err(invalid());
+impl Way {
+    fn channel(&self, address: &str, findings: Findings) -> Result<Channel, ClientError> {
+        let invalid = || {
+            let message = format!("expected an endpoint to be HOST:PORT, but it is {address:?}");
+            ClientError::new(ClientCode::EndpointInvalid, message)
+        };
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|_| invalid())?;
+        let has_port = endpoint.uri().port_u16().is_some_and(|port| port != 0);
+        if !has_port || endpoint.uri().path() != "/" {
+            return Err(invalid());
+        }
+        let dialer = Dialer {
+            tls: self.tls.clone(),
+            findings,
+        };
+        Ok(endpoint
+            .connect_timeout(self.connect_timeout)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
+            .keep_alive_while_idle(true)
+            .connect_with_connector_lazy(dialer))
     }
-    Ok(endpoint
-        .connect_timeout(connect_timeout)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
-        .connect_lazy())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! How a client is set up.
 
+use crate::tls::TlsOptions;
 use std::time::Duration;
 
 /// What [`Client::connect`](crate::Client::connect) needs to know.
@@ -11,6 +12,8 @@ pub struct ClientOptions {
     /// The namespace of requests that name none. Empty, the default, leaves it to the server:
     /// `default`, or what a definition itself says.
     pub namespace: String,
+    /// With what TLS is spoken. None, the default, for nodes that speak none.
+    pub tls: Option<TlsOptions>,
     /// How long a call may take, retries included. 10 s by default.
     pub timeout: Duration,
     /// How long one attempt to connect may take. 2 s by default.
@@ -25,6 +28,7 @@ impl Default for ClientOptions {
         Self {
             endpoints: vec!["127.0.0.1:9000".to_owned()],
             namespace: String::new(),
+            tls: None,
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(2),
             unreachable_timeout: Duration::from_secs(3),

@@ -88,6 +88,7 @@ prepare_namespace! {
     ListGroupsRequest
     ListPendingRequest
     JoinGroupRequest
+    ListQuarantinedRequest
     TakeRecordsRequest
     AckRecordsRequest
     NackRecordsRequest
@@ -127,6 +128,7 @@ prepare_namespace_and_id! {
 prepare_id! {
     CreateNamespaceRequest
     DeleteNamespaceRequest
+    RetryQuarantinedRequest
 }
 
 /// Requests that say everything themselves: those that change members name the member.
@@ -145,6 +147,7 @@ prepare_nothing! {
     PromoteLearnerRequest
     RemoveNodeRequest
     TransferLeaderRequest
+    TakeSnapshotRequest
 }
 
 impl Prepare for v1::ReportTaskRequest {

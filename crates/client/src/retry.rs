@@ -41,6 +41,10 @@ pub(crate) struct Retry {
     backoff: Backoff,
     /// The addresses of the nodes that were asked.
     asked: BTreeSet<Arc<str>>,
+    /// The one that was asked last.
+    last: Option<Arc<str>>,
+    /// Those that would refuse the connection again.
+    closed: BTreeSet<Arc<str>>,
     /// What a node said last, if one did: it tells more than that another could not be connected to.
     said: Option<ClientError>,
     was_connected: bool,
@@ -56,6 +60,8 @@ impl Retry {
             attempts: 0,
             backoff: Backoff::default(),
             asked: BTreeSet::new(),
+            last: None,
+            closed: BTreeSet::new(),
             said: None,
             was_connected: false,
             may_be_applied: false,
@@ -69,7 +75,8 @@ impl Retry {
 
     /// The node at `address` is about to be asked.
     pub(crate) fn begin_attempt(&mut self, address: Arc<str>) {
-        self.asked.insert(address);
+        self.asked.insert(address.clone());
+        self.last = Some(address);
     }
 
     /// What the caller is told when an attempt is still under way at the deadline.
@@ -92,8 +99,11 @@ impl Retry {
         failure: Failure,
         nodes: usize,
     ) -> Result<Duration, ClientError> {
-        let Verdict::Again { trace, delay } = failure.verdict else {
-            return Err(self.conclude(failure.error));
+        let (trace, delay) = match failure.verdict {
+            Verdict::Again { trace, delay } => (trace, delay),
+            Verdict::Elsewhere if self.closed_after_last() < nodes => (Trace::Unsent, None),
+            Verdict::Elsewhere => return Err(self.give_up(failure.error)),
+            Verdict::Final => return Err(self.conclude(failure.error)),
         };
         self.attempts += 1;
         self.was_connected |= trace != Trace::Unsent;
@@ -111,6 +121,12 @@ impl Retry {
             self.said = Some(failure.error);
         }
         Ok(delay)
+    }
+
+    /// How many nodes need not be asked again, now that the last one need not be.
+    fn closed_after_last(&mut self) -> usize {
+        self.closed.extend(self.last.clone());
+        self.closed.len()
     }
 
     /// No attempt begins from here on.
@@ -141,6 +157,8 @@ impl Retry {
         let error = match error.kind() {
             ErrorKind::CannotConnect => match self.said.take() {
                 Some(said) => said,
+                // What stands in the way of a safe connection has advice of its own.
+                None if error.code() == ClientCode::TlsFailed.as_str() => error,
                 None if self.asked.len() > 1 => {
                     let asked = self.asked_in_words();
                     error.with_hint(format!("none of these answers, start one: {asked}"))
@@ -271,6 +289,25 @@ mod tests {
             (error.code(), error.kind()),
             ("cannot_connect", ErrorKind::CannotConnect)
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_does_not_trust_the_client_is_asked_once_and_the_others_too() {
+        let mut retry = retry(Intent::Write);
+        let closed = || Failure {
+            error: ClientError::new(ClientCode::TlsFailed, "no certificate"),
+            verdict: Verdict::Elsewhere,
+            blame: Blame::Connection,
+        };
+        retry.begin_attempt("a:1".into());
+        assert_eq!(retry.after(closed(), 2), Ok(Duration::ZERO));
+        retry.begin_attempt("b:1".into());
+        let error = retry.after(closed(), 2).expect_err("no node is left");
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("tls_failed", ErrorKind::CannotConnect)
+        );
+        assert_eq!(error.hint(), None);
     }
 
     #[tokio::test(start_paused = true)]

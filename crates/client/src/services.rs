@@ -145,8 +145,14 @@ calls! { ClusterServiceClient:
     Write promote_learner(PromoteLearnerRequest) -> PromoteLearnerResponse = promote_learner;
     /// Takes a member out for good.
     Write remove_node(RemoveNodeRequest) -> RemoveNodeResponse = remove_node;
+    /// Has a member make a snapshot.
+    Write take_snapshot(TakeSnapshotRequest) -> TakeSnapshotResponse = take_snapshot;
     /// Has another voter lead.
     Write transfer_leader(TransferLeaderRequest) -> TransferLeaderResponse = transfer_leader;
+    /// Reads a page of what is set aside after a bug, or what of it has one name.
+    Read list_quarantined(ListQuarantinedRequest) -> ListQuarantinedResponse = list_quarantined;
+    /// Takes up something that is set aside.
+    Write retry_quarantined(RetryQuarantinedRequest) -> RetryQuarantinedResponse = retry_quarantined;
 }
 
 calls! { KvServiceClient:

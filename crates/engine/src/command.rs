@@ -12,12 +12,13 @@ use crate::kv::{DeleteKey, SetKey, SweepKeys};
 use crate::leadership::BeginTerm;
 use crate::namespace::{CreateNamespace, DeleteNamespace};
 use crate::plan::{InvalidateCache, ResetPlan};
+use crate::quarantine::RetryQuarantined;
 use crate::request::{RequestId, SweepRequests};
 use crate::retention::SweepRuns;
 use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
 use crate::schedule::{FireSchedule, PlanSchedule};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
-use crate::tables::DefinitionNumber;
+use crate::tables::{DefinitionNumber, Quarantined};
 use crate::task::{AcceptTask, AssignTasks, CompleteTask, FailTask, ReportTask, TouchTask};
 use crate::timer::FireTimer;
 use crate::trigger::FireTrigger;
@@ -140,6 +141,8 @@ pub enum Body {
     DeleteGroup(DeleteGroup),
     /// Starts runs for records of a trigger's stream (W41).
     FireTrigger(FireTrigger),
+    /// Takes up what was set aside after a bug (design rule 10).
+    RetryQuarantined(RetryQuarantined),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -170,6 +173,8 @@ pub enum Subject {
     Trigger(DefinitionNumber),
     /// A stream.
     Stream(StreamNumber),
+    /// What was set aside before.
+    Quarantined(Quarantined),
     /// Nothing that could be set aside.
     Nothing,
 }
@@ -253,7 +258,8 @@ impl Body {
             | Self::NackRecords(_)
             | Self::TouchRecords(_)
             | Self::DeleteGroup(_)
-            | Self::FireTrigger(_) => Admission::Progress,
+            | Self::FireTrigger(_)
+            | Self::RetryQuarantined(_) => Admission::Progress,
         }
     }
 
@@ -290,6 +296,7 @@ impl Body {
             Self::PlanSchedule(plan) => Subject::Schedule(plan.definition),
             Self::FireSchedule(fire) => Subject::Schedule(fire.definition),
             Self::FireTrigger(fire) => Subject::Trigger(fire.definition),
+            Self::RetryQuarantined(retry) => Subject::Quarantined(retry.subject()),
             Self::CreateDefinition(_)
             | Self::SetWorkflowEnabled(_)
             | Self::StartRun(_)

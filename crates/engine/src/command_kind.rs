@@ -86,4 +86,5 @@ kinds! {
     TouchRecords "touch_records";
     DeleteGroup "delete_group";
     FireTrigger "fire_trigger";
+    RetryQuarantined "retry_quarantined";
 }

@@ -20,6 +20,7 @@ pub struct Engine {
     cache: Cache,
     heads: QueueHeads,
     quarantined: BTreeSet<Quarantined>,
+    version: u32,
 }
 
 /// What applying an entry gave.
@@ -36,11 +37,12 @@ pub struct Applied {
 }
 
 impl Engine {
-    /// The engine over what `store` holds; also after a snapshot was installed.
+    /// The engine over what `store` holds; also after a snapshot was installed. It decides as the engine version on
+    /// which the cluster has agreed, up to [`ENGINE_VERSION`](crate::ENGINE_VERSION).
     ///
     /// # Errors
     /// [`StoreError`] when the store fails.
-    pub fn open(store: &dyn Reader) -> Result<Self, StoreError> {
+    pub fn open(store: &dyn Reader, version: u32) -> Result<Self, StoreError> {
         let mut quarantined = BTreeSet::new();
         let all = KeyRange::prefix(&encode_prefix::<Quarantine>(&()));
         visit::<Quarantine>(store, &all, Order::Ascending, |subject, _| {
@@ -51,7 +53,13 @@ impl Engine {
             cache: Cache::new(),
             heads: QueueHeads::default(),
             quarantined,
+            version,
         })
+    }
+
+    /// The cluster has agreed on another engine version: from the next entry on it decides as that one.
+    pub fn set_version(&mut self, version: u32) {
+        self.version = version;
     }
 
     /// Applies the entry at `raft_index` to what `store` holds.
@@ -71,6 +79,7 @@ impl Engine {
             cache: &mut self.cache,
             heads: &mut self.heads,
             quarantined: &mut self.quarantined,
+            version: self.version,
         };
         let mut state = EntryState::new(source, raft_index, entry.stamp, &entry.offers);
         let now_ms = state.advance_clock()?;
@@ -169,5 +178,6 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::TouchRecords(touch) => touch.apply(turn, namespace),
         Body::DeleteGroup(delete) => delete.apply(turn, namespace),
         Body::FireTrigger(fire) => fire.apply(turn, namespace),
+        Body::RetryQuarantined(retry) => retry.apply(turn),
     }
 }

@@ -44,6 +44,7 @@ mod task;
 mod timer;
 mod trigger;
 mod turn;
+mod version;
 mod worker;
 mod workflow;
 
@@ -62,6 +63,7 @@ pub use kv::{DeleteKey, SetCondition, SetKey, SweepKeys};
 pub use leadership::BeginTerm;
 pub use namespace::{CreateNamespace, DeleteNamespace};
 pub use plan::{InvalidateCache, ResetPlan};
+pub use quarantine::RetryQuarantined;
 pub use rejection::Rejection;
 pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
@@ -79,5 +81,6 @@ pub use task::{
 };
 pub use timer::FireTimer;
 pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
+pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, SetWorkflowEnabled};

@@ -99,6 +99,9 @@ pub const CATCHUP_FIRINGS_MAX: usize = 1_000;
 /// Rows that one page of runs looks at, at most: a rare match then takes more pages, and holds no node
 /// up (W22).
 pub const RUN_QUERY_ROWS_MAX: usize = 10_000;
+/// Delayed tasks that are looked through for one that is taken up after a bug, at most: with more, its delay
+/// may be cut short (design rule 10).
+pub const TAKE_UP_TIMERS_LOOKED_AT_MAX: usize = RUN_QUERY_ROWS_MAX;
 /// Dead letters of one action (A6).
 pub const DEAD_LETTERS_MAX: u64 = 10_000;
 /// Dead letters that one command runs again, at most.

@@ -1,7 +1,12 @@
 //! A bug in one run must not stop the cluster (design rule 10).
 //!
 //! A panic drops the turn's overlay. What the command names is then set aside in a turn of its own,
-//! the same on every replica: later commands for it are refused, its timers are taken back.
+//! the same on every replica: later commands for it are refused, its timers are taken back. `retry` takes
+//! it up again.
+
+mod retry;
+
+pub use retry::RetryQuarantined;
 
 use crate::command::{Command, Subject};
 use crate::effect::Effect;
@@ -110,6 +115,10 @@ fn locate(
         Subject::Schedule(definition) => Ok(Some((QuarantinedKind::Schedule, definition.0))),
         Subject::Trigger(definition) => Ok(Some((QuarantinedKind::Trigger, definition.0))),
         Subject::Stream(number) => Ok(Some((QuarantinedKind::Stream, number.0))),
+        Subject::Quarantined(subject) => {
+            let is_set_aside = turn.get::<Quarantine>(&subject)?.is_some();
+            Ok(is_set_aside.then_some(subject))
+        }
         Subject::Worker(_) | Subject::Nothing => Ok(None),
     }
 }

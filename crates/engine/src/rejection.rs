@@ -6,6 +6,7 @@ use crate::ids::{
     PlanName, RunId, StreamName, WorkerId, WorkflowName, WorkflowVersion,
 };
 use crate::rejection_code::{RejectionCode, RejectionKind};
+use crate::tables::QuarantinedKind;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -302,6 +303,14 @@ pub enum Rejection {
         .0.group, .0.stream
     )]
     GroupQuarantined(GroupRef),
+    /// Nothing of this name is set aside (design rule 10).
+    #[error("expected {} \"{name}\" to be quarantined, but it is not", .kind.name())]
+    QuarantineNotFound {
+        /// What it would be.
+        kind: QuarantinedKind,
+        /// What people call it, or its number.
+        name: String,
+    },
 }
 
 impl Rejection {
@@ -375,6 +384,7 @@ impl Rejection {
             Self::ConsumerReplaced(_) => RejectionCode::ConsumerReplaced,
             Self::StreamQuarantined(_) => RejectionCode::StreamQuarantined,
             Self::GroupQuarantined(_) => RejectionCode::GroupQuarantined,
+            Self::QuarantineNotFound { .. } => RejectionCode::QuarantineNotFound,
         }
     }
 

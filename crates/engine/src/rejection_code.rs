@@ -113,9 +113,10 @@ codes! {
         => "`flo workflow status RUN` tells how it ended";
     RunQuarantined "run_quarantined" Conflict
         "A bug was contained in this run, and the run was set aside."
-        => "a bug was contained in this run; its history says which";
+        => "its history says when; `flo cluster quarantine retry run RUN` takes it up again";
     ActionRunQuarantined "action_run_quarantined" Conflict
-        "A bug was contained in this action run, and it was set aside.";
+        "A bug was contained in this action run, and it was set aside."
+        => "`flo cluster quarantine retry action_run ID` takes it up again";
     SignalsTooMany "signals_too_many" Exhausted
         "The run has got as many signals as it may."
         => "let the run end, and start another one";
@@ -244,10 +245,13 @@ codes! {
         => "two processes use one name: give each consumer its own";
     StreamQuarantined "stream_quarantined" Conflict
         "A bug was contained in this stream's timer, and the stream was set aside: it can be read and deleted."
-        => "read what it holds with `flo stream read NAME`, then delete it";
+        => "take it up again with `flo cluster quarantine retry stream NAME`, or read what it holds and delete it";
     GroupQuarantined "group_quarantined" Conflict
         "A bug was contained in this group's timer, and the group was set aside: it can be looked at and deleted."
-        => "delete it with `flo stream group delete STREAM GROUP`, and create it anew";
+        => "take it up again with `flo cluster quarantine retry group STREAM/GROUP`, or delete it";
+    QuarantineNotFound "quarantine_not_found" NotFound
+        "Nothing of this kind and name is set aside."
+        => "`flo cluster quarantine list` shows what is";
 }
 
 impl fmt::Display for RejectionCode {

@@ -3,6 +3,7 @@
 use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
 use crate::rejection::Rejection;
 use crate::reply::Reply;
+use crate::store::StoreError;
 use crate::tables::{TimerKey, TimerKind, Timers};
 use crate::turn::{Outcome, Turn};
 use crate::{group, plan, run, stream, task, worker};
@@ -70,6 +71,17 @@ pub(crate) fn bring_forward(
     }
     *set_for_ms = Some(timer.due_ms);
     turn.set_timer(timer);
+}
+
+/// Sets a timer again that may have fired in vain while its subject was set aside (design rule 10), for now
+/// if its time has passed. Returns when it is due, in milliseconds.
+pub(crate) fn restore(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<u64, StoreError> {
+    if turn.get::<Timers>(&timer)?.is_some() {
+        return Ok(timer.due_ms);
+    }
+    let due_ms = timer.due_ms.max(turn.now_ms());
+    turn.set_timer(TimerKey { due_ms, ..timer });
+    Ok(due_ms)
 }
 
 /// When the timer may fire, a new leader's grace included (A4).

@@ -54,6 +54,7 @@ pub(crate) struct EntryState<'a> {
     cache: &'a mut Cache,
     heads: &'a mut QueueHeads,
     quarantined: &'a mut BTreeSet<Quarantined>,
+    version: u32,
     suspect: Option<Subject>,
     overlay: Overlay,
     stamp: Stamp,
@@ -69,6 +70,8 @@ pub(crate) struct Source<'a> {
     pub(crate) cache: &'a mut Cache,
     pub(crate) heads: &'a mut QueueHeads,
     pub(crate) quarantined: &'a mut BTreeSet<Quarantined>,
+    /// The engine version on which the cluster has agreed.
+    pub(crate) version: u32,
 }
 
 impl<'a> EntryState<'a> {
@@ -83,6 +86,7 @@ impl<'a> EntryState<'a> {
             cache: source.cache,
             heads: source.heads,
             quarantined: source.quarantined,
+            version: source.version,
             suspect: None,
             overlay: Overlay::default(),
             stamp,
@@ -105,6 +109,7 @@ impl<'a> EntryState<'a> {
         Ok(now_ms)
     }
 
+    /// Holds the subject for set aside from now on.
     pub(crate) fn quarantine(&mut self, subject: Quarantined) {
         self.quarantined.insert(subject);
     }
@@ -138,6 +143,8 @@ pub(crate) struct Turn<'t, 'e> {
     events: BTreeMap<RunNumber, Vec<Event>>,
     effects: Vec<Effect>,
     random_state: u64,
+    /// What the turn takes up again: only once it is committed do others see it so.
+    taken_up: Option<Quarantined>,
 }
 
 impl<'t, 'e> Turn<'t, 'e> {
@@ -153,6 +160,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             events: BTreeMap::new(),
             effects: Vec::new(),
             random_state,
+            taken_up: None,
         }
     }
 
@@ -367,34 +375,46 @@ impl<'t, 'e> Turn<'t, 'e> {
         std::mem::take(&mut self.events)
     }
 
-    /// Whether the run was set aside (design rule 10).
+    /// Holds the subject for set aside no longer, if the turn is committed (design rule 10).
+    pub(crate) fn take_up(&mut self, subject: Quarantined) {
+        assert!(
+            self.taken_up.replace(subject).is_none(),
+            "a command takes up one subject"
+        );
+    }
+
+    fn is_set_aside(&self, subject: Quarantined) -> bool {
+        self.taken_up != Some(subject) && self.entry.quarantined.contains(&subject)
+    }
+
+    /// Whether the cluster decides as this engine version, or a newer one (design rule 12).
+    pub(crate) fn has_agreed_on(&self, version: u32) -> bool {
+        self.entry.version >= version
+    }
+
+    /// Whether a run was set aside (design rule 10).
     pub(crate) fn is_quarantined(&self, run: RunNumber) -> bool {
-        let run = (QuarantinedKind::Run, run.0);
-        self.entry.quarantined.contains(&run)
+        self.is_set_aside((QuarantinedKind::Run, run.0))
     }
 
     /// Whether the schedule of the definition was set aside.
     pub(crate) fn is_schedule_quarantined(&self, definition: DefinitionNumber) -> bool {
-        let schedule = (QuarantinedKind::Schedule, definition.0);
-        self.entry.quarantined.contains(&schedule)
+        self.is_set_aside((QuarantinedKind::Schedule, definition.0))
     }
 
     /// Whether the trigger of the definition was set aside.
     pub(crate) fn is_trigger_quarantined(&self, definition: DefinitionNumber) -> bool {
-        let trigger = (QuarantinedKind::Trigger, definition.0);
-        self.entry.quarantined.contains(&trigger)
+        self.is_set_aside((QuarantinedKind::Trigger, definition.0))
     }
 
     /// Whether the stream was set aside.
     pub(crate) fn is_stream_quarantined(&self, stream: StreamNumber) -> bool {
-        let stream = (QuarantinedKind::Stream, stream.0);
-        self.entry.quarantined.contains(&stream)
+        self.is_set_aside((QuarantinedKind::Stream, stream.0))
     }
 
     /// Whether the consumer group was set aside.
     pub(crate) fn is_group_quarantined(&self, group: GroupNumber) -> bool {
-        let group = (QuarantinedKind::Group, group.0);
-        self.entry.quarantined.contains(&group)
+        self.is_set_aside((QuarantinedKind::Group, group.0))
     }
 
     /// Whether the action run, or the run that it belongs to, was set aside.
@@ -405,10 +425,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     ) -> bool {
         match record.owner {
             ActionRunOwner::Step { run, .. } => self.is_quarantined(run),
-            ActionRunOwner::Caller => {
-                let action_run = (QuarantinedKind::ActionRun, number.0);
-                self.entry.quarantined.contains(&action_run)
-            }
+            ActionRunOwner::Caller => self.is_set_aside((QuarantinedKind::ActionRun, number.0)),
         }
     }
 
@@ -463,6 +480,9 @@ impl<'t, 'e> Turn<'t, 'e> {
         );
         for (position, taken) in self.slots_taken {
             self.entry.slots_left[position] -= taken;
+        }
+        if let Some(subject) = self.taken_up {
+            self.entry.quarantined.remove(&subject);
         }
         self.entry.overlay.absorb(self.overlay);
         self.effects

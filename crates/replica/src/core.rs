@@ -3,18 +3,23 @@
 use crate::batch::batcher::BatchCounters;
 use crate::batch::queue::Queue;
 use crate::cluster::leadership::Leadership;
+use crate::cluster::pulse::Pulse;
+use crate::cluster::room::Disk;
 use crate::fatal::FatalError;
 use crate::log::store::LogStore;
+use crate::network::calls::PeerError;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
 use crate::state::applier::Outlets;
+use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
 use crate::storage::DirectoryLock;
 use crate::tuning::Tuning;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// The parts of a running replica.
@@ -30,6 +35,7 @@ pub(crate) struct Core {
     pub(crate) batch_counters: Arc<BatchCounters>,
     pub(crate) submit_counters: SubmitCounters,
     pub(crate) barrier: ReadBarrier,
+    pub(crate) pulse: Pulse,
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) readable: watch::Sender<bool>,
     pub(crate) fatal: watch::Sender<Option<Arc<FatalError>>>,
@@ -39,6 +45,10 @@ pub(crate) struct Core {
     pub(crate) installing: Mutex<()>,
     /// Held while members change: one change at a time.
     pub(crate) changing: Arc<Mutex<()>>,
+    /// The disk, as it was measured last.
+    pub(crate) disk: watch::Sender<Disk>,
+    /// Room for the backups that this node gives.
+    pub(crate) backups: Arc<Semaphore>,
     pub(crate) shutdown: CancellationToken,
     /// Keeps others out of the data directory.
     pub(crate) _lock: DirectoryLock,
@@ -77,6 +87,27 @@ impl Core {
     /// Whether this replica's state differs from the majority's.
     pub(crate) fn is_diverged(&self) -> bool {
         self.outlets.divergence.borrow().is_some()
+    }
+
+    /// A snapshot of the state after the entry at `index` or a later one, made now if need be.
+    ///
+    /// # Errors
+    /// [`PeerError::Failed`] when there is none in time.
+    pub(crate) async fn snapshot_at(&self, index: u64) -> Result<Snapshot, PeerError> {
+        let failed = |error: &dyn std::fmt::Display| PeerError::Failed(error.to_string());
+        let deadline = Instant::now() + self.tuning.install_snapshot_timeout;
+        let mut progress = self.outlets.progress.subscribe();
+        let applied = progress.wait_for(|progress| progress.index() >= Some(index));
+        let applied = timeout_at(deadline, applied).await;
+        applied
+            .map_err(|error| failed(&error))?
+            .map_err(|error| failed(&error))?;
+        let made = self.snapshot_here(deadline).await;
+        made.map_err(|error| failed(&error))?;
+        let rows = self.store.captured().expect("a snapshot was just made");
+        let meta = meta_of(rows.as_ref()).map_err(|error| failed(&error))?;
+        let snapshot = SnapshotData::Captured(rows);
+        Ok(Snapshot { meta, snapshot })
     }
 
     /// The index of the own last snapshot.

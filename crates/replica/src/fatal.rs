@@ -26,7 +26,11 @@ impl FatalError {
     pub fn hint(&self) -> String {
         match self {
             Self::Consensus(_) => "restart the process; its log replays what is missing".to_owned(),
-            Self::Diverged(divergence) => StartError::Diverged(divergence.clone()).hint(),
+            Self::Diverged(_) => {
+                "start the process again: it takes its state from another member; look at the machine's \
+                 disk and memory, and keep the logs of all members for a report"
+                    .to_owned()
+            }
             Self::Refused(error) => error.hint(),
         }
     }

@@ -1,8 +1,9 @@
 //! How a replica stands at one moment, for whoever watches over it.
 
+use crate::cluster::room::Room;
 use crate::core::Core;
 use crate::membership::voters;
-use crate::storage::StoreFigures;
+use crate::storage::{DiskSpace, StoreFigures};
 use flotilla_engine::NodeId;
 use openraft::async_runtime::watch::WatchReceiver;
 
@@ -13,7 +14,7 @@ pub struct Gauges {
     pub term: u64,
     /// Whether it leads, with a quorum that has answered lately.
     pub is_leading: bool,
-    /// Who leads, if anybody is known to.
+    /// Who leads with a quorum behind it, if anybody is known to.
     pub leader: Option<NodeId>,
     /// Members that vote.
     pub voters_count: usize,
@@ -39,6 +40,12 @@ pub struct Gauges {
     pub waiting_bytes: usize,
     /// The log, in bytes.
     pub log_bytes: u64,
+    /// The engine version on which the cluster has agreed, as far as it has applied.
+    pub engine_version: u32,
+    /// The room on its disk, where that has an end.
+    pub disk: Option<DiskSpace>,
+    /// What it still writes, as its disk fills up.
+    pub room: Room,
     /// Whether its state was found to differ from the majority's, or no majority agreed (design rule 11).
     pub has_digest_conflict: bool,
     /// The log's store, where it tells.
@@ -61,6 +68,8 @@ pub(crate) fn read(core: &Core) -> Gauges {
     let waiting = core.queue.waiting();
     let split = core.outlets.split.borrow().is_some();
     let leader = core.leadership.borrow().leader.clone();
+    let leader = leader.filter(|_| core.is_led());
+    let disk = *core.disk.borrow();
     let known = Gauges {
         is_leading: core.is_leading(),
         leader: leader.map(|leader| leader.node_id),
@@ -71,6 +80,9 @@ pub(crate) fn read(core: &Core) -> Gauges {
         progress_waiting: waiting.progress,
         waiting_bytes: waiting.bytes,
         log_bytes: core.log.bytes(),
+        engine_version: *core.outlets.engine_version.borrow(),
+        disk: disk.space,
+        room: disk.room,
         has_digest_conflict: split || core.is_diverged(),
         log_store: core.log.figures(),
         state_store: core.store.figures(),

@@ -74,7 +74,7 @@ impl Default for Hooks {
         Self {
             offers: Arc::new(NoOffers),
             clock: Arc::new(SystemClock::default()),
-            transport: Arc::new(GrpcTransport),
+            transport: Arc::new(GrpcTransport::default()),
             storage: Arc::new(RocksStorage),
             execution: Execution::default(),
             observer: Arc::new(NoObserver),

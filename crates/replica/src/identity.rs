@@ -34,9 +34,6 @@ pub(crate) fn establish(
         .map_err(state_error)?;
     let reader = store.reader();
     let in_state = rows::identity(reader.as_ref()).map_err(state_error)?;
-    if let Some(divergence) = rows::divergence(reader.as_ref()).map_err(state_error)? {
-        return Err(StartError::Diverged(divergence));
-    }
     let identity = match (in_log, in_state) {
         (Some(log), Some(state)) if log != state => {
             let text = format!(
@@ -75,6 +72,16 @@ pub(crate) fn establish(
     let written = store.write(&writes).and_then(|()| store.flush());
     written.map_err(|error| state_error(error.into()))?;
     Ok(identity)
+}
+
+/// Refuses a state that this binary would go on with differently from the other members.
+pub(crate) fn check_engine_version(known: u32, store: &dyn StateStore) -> Result<(), StartError> {
+    let agreed = rows::engine_version(store.reader().as_ref());
+    let agreed = agreed.map_err(|error| StartError::Mixed(error.to_string()))?;
+    if agreed > known {
+        return Err(StartError::EngineVersionUnknown { agreed, known });
+    }
+    Ok(())
 }
 
 /// Checks that the state has what the log no longer has, and that a snapshot covers it too, since

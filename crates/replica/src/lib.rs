@@ -7,6 +7,7 @@
 //! Seams, for simulation and tests (design rule 15): [`Clock`], [`Transport`] with [`PeerCalls`],
 //! [`Storage`] with [`LogDevice`] and [`StateStore`], [`Execution`].
 
+mod backup;
 mod batch;
 mod clock;
 mod cluster;
@@ -35,11 +36,16 @@ mod testing;
 mod tuning;
 mod view;
 
+pub use backup::{
+    Backup, BackupError, BackupFault, BackupHeader, BackupOrigin, BackupSummary, OfflineError,
+    RestoreError, RestoredMember, TableSummary, backup_directory, restore, verify,
+};
 pub use batch::OFFERS_BYTES_MAX;
 pub use clock::{Clock, SystemClock};
 pub use cluster::change::{ChangeError, ChangeRefusal, ClusterChange};
 pub use cluster::formation::Formation;
 pub use cluster::leadership::{Leader, Leadership};
+pub use cluster::room::Room;
 pub use cluster::status::{DigestStatus, NodeStatus, Role, Status};
 pub use execution::{Chore, Execution, Pace};
 pub use fatal::FatalError;
@@ -51,6 +57,7 @@ pub use log::record::RecordError;
 pub use log::store::LogOpenError;
 pub use network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
 pub use network::protocol;
+pub use network::sockets::{Accepted, Arrivals, PlainSockets, Sockets};
 pub use network::transport::{GrpcTransport, Transport};
 pub use read::ReadError;
 pub use replica::{Config, Counters, Replica};
@@ -58,7 +65,7 @@ pub use start::StartError;
 pub use state::feed::{AppliedBatch, Notice, Subscription};
 pub use state::rows::{Divergence, RowError};
 pub use state::store::{Incoming, SharedReader, StateStore};
-pub use storage::{DirectoryLock, RocksStorage, Storage, StorageError, StoreFigures};
+pub use storage::{DirectoryLock, DiskSpace, RocksStorage, Storage, StorageError, StoreFigures};
 pub use submit::SubmitError;
 pub use tuning::Tuning;
 pub use view::View;

@@ -1,11 +1,14 @@
 //! From a configuration to a running replica.
 
+use crate::backup::BACKUPS_MAX;
 use crate::batch::batcher::{BatchCounters, Batcher};
 use crate::batch::queue::{Queue, QueueBounds};
 use crate::clock::StampClock;
 use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
-use crate::cluster::{divergence, outage, recovery, retirement, upkeep};
+use crate::cluster::pulse::Pulse;
+use crate::cluster::rebuild::Rebuild;
+use crate::cluster::{divergence, pulse, recovery, retirement, room, upkeep};
 use crate::core::{Core, SubmitCounters};
 use crate::execution::{Chores, Execution};
 use crate::fatal::FatalError;
@@ -32,7 +35,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Consensus needs little, but must not wait for others: its threads serve nothing else.
@@ -93,7 +96,14 @@ async fn open(config: Config, hooks: Hooks, chores: Chores) -> Result<Arc<Core>,
             error,
         })?;
     spawn_tasks(&core, &hooks, rounds);
-    if formation::round(&core, &config.formation).await? == Round::Waiting {
+    let storage = Arc::clone(&hooks.storage);
+    let directory = config.data_directory.clone();
+    run(
+        &core,
+        room::watch_room(Arc::clone(&core), storage, directory),
+    );
+    let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
+    if !is_settled || !core.is_member() {
         let waiting = Arc::clone(&core);
         run(&core, async move {
             if let Err(error) = formation::form(&waiting, &config.formation).await {
@@ -137,9 +147,11 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
         StartError::Log { directory, error }
     })?;
     identity::check_together(log.purged(), store.as_ref())?;
+    identity::check_engine_version(config.engine_version, store.as_ref())?;
     let applier = Applier {
         node_id,
         digest_interval: config.tuning.digest_interval.max(1),
+        engine_version: config.engine_version,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         outlets: outlets.clone(),
@@ -172,6 +184,7 @@ async fn assemble(
         incarnation: opened.identity.incarnation,
         client_address: config.client_address.clone(),
         version: config.version.clone(),
+        engine_version: config.engine_version,
     };
     let local = Arc::new(Local::new(name, opened.clock));
     let mut stored = StorageHelper::new(&mut opened.log, &mut opened.machine);
@@ -187,6 +200,16 @@ async fn assemble(
     };
     let log = opened.log.clone();
     let node_id = config.node_id.0;
+    let rebuild = Rebuild {
+        local: &local,
+        links: &links,
+        members: membership.effective(),
+        store: &opened.store,
+        machine: &mut opened.machine,
+        log: &mut opened.log,
+        timeout: config.tuning.install_snapshot_timeout,
+    };
+    rebuild.run_if_diverged().await?;
     let raft = openraft::Raft::new(node_id, Arc::new(tuning), connections, log, opened.machine)
         .await
         .map_err(|error| StartError::Consensus(error.to_string()))?;
@@ -207,12 +230,15 @@ async fn assemble(
         batch_counters: Arc::<BatchCounters>::default(),
         submit_counters: SubmitCounters::default(),
         barrier,
+        pulse: Pulse::default(),
         leadership: watch::Sender::new(Leadership::default()),
         readable: watch::Sender::new(false),
         fatal: watch::Sender::new(None),
         is_admitted: AtomicBool::new(false),
         installing: Mutex::new(()),
         changing: Arc::new(Mutex::new(())),
+        disk: watch::Sender::default(),
+        backups: Arc::new(Semaphore::new(BACKUPS_MAX)),
         shutdown: CancellationToken::new(),
         _lock: opened.lock,
     };
@@ -238,7 +264,7 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
     run(core, divergence::report_digests(Arc::clone(core)));
     run(core, divergence::watch_divergence(Arc::clone(core)));
     run(core, upkeep::keep_up(Arc::clone(core)));
-    run(core, outage::tell_outages(Arc::clone(core)));
+    run(core, pulse::watch_pulse(Arc::clone(core)));
     run(core, retirement::watch_removal(Arc::clone(core)));
     let progress = core.outlets.progress.subscribe();
     let leadership = core.leadership.clone();

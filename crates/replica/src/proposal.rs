@@ -104,6 +104,11 @@ pub(crate) enum Control {
         /// The digest.
         digest: u128,
     },
+    /// All members know this engine version, and decide by it from now on (design rule 12).
+    RaiseEngineVersion {
+        /// The version.
+        version: u32,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,5 +150,8 @@ mod tests {
         };
         assert_eq!(report.encode(), [1, 0, 1, 2, 3, 4]);
         assert_eq!(Control::decode(&report.encode()).unwrap(), report);
+        let raise = Control::RaiseEngineVersion { version: 2 };
+        assert_eq!(raise.encode(), [1, 0, 2, 2]);
+        assert_eq!(Control::decode(&raise.encode()).unwrap(), raise);
     }
 }

@@ -21,9 +21,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Why nothing can be read here now.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No leader confirmed within the deadline what a linearizable read must see.
+    /// No leader confirmed what a linearizable read must see: within the deadline, or for as long as an
+    /// election may take.
     #[error("no leader answered in time")]
     NoLeader,
+    /// This node waits to be taken in, or for its cluster to be founded.
+    #[error("this node is not a member of a cluster yet")]
+    NotAMember,
     /// This node has not yet caught up with a leader since it started.
     #[error("this node has not caught up with its leader since it started")]
     NotReadable,
@@ -91,6 +95,9 @@ impl ReadRounds {
                 .await
                 .ok()
                 .flatten();
+            if index.is_some() {
+                core.pulse.beat();
+            }
             for waiter in waiters.drain(..) {
                 let index = index.filter(|round| round.is_local || !waiter.is_forwarded);
                 // A reader that went away no longer wants to know.
@@ -133,6 +140,7 @@ async fn round(core: &Core) -> Option<Round> {
 impl Core {
     /// Returns once this node has applied all that was committed when the call began.
     pub(crate) async fn read_index(&self, deadline: Instant) -> Result<(), ReadError> {
+        let patience = self.patience(deadline);
         loop {
             self.check_readable()?;
             let asked = timeout_at(deadline, self.barrier.index(false)).await;
@@ -149,7 +157,10 @@ impl Core {
                     .send_if_modified(|is_readable| !std::mem::replace(is_readable, true));
                 return Ok(());
             }
-            if Instant::now() + PAUSE >= deadline {
+            if !self.is_member() {
+                return Err(ReadError::NotAMember);
+            }
+            if Instant::now() + PAUSE >= patience {
                 return Err(ReadError::NoLeader);
             }
             tokio::time::sleep(PAUSE).await;

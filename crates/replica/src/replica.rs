@@ -1,5 +1,6 @@
 //! A replica: one member's part of one cluster.
 
+use crate::backup::{Backup, BackupError};
 use crate::cluster::change::{ChangeError, ClusterChange};
 use crate::cluster::formation::Formation;
 use crate::cluster::leadership::Leadership;
@@ -42,6 +43,9 @@ pub struct Config {
     pub data_directory: PathBuf,
     /// The version of the binary, for the status.
     pub version: String,
+    /// The newest engine version that it takes part in: [`flotilla_engine::ENGINE_VERSION`], but for tests of
+    /// upgrades.
+    pub engine_version: u32,
     /// Timing and bounds.
     pub tuning: Tuning,
 }
@@ -177,6 +181,20 @@ impl Replica {
         self.core().is_leading()
     }
 
+    /// Whether a leader with a quorum behind it has lately told this node what is committed, so that it
+    /// can serve. A new election changes nothing, unless it lasts.
+    #[must_use]
+    pub fn is_led(&self) -> bool {
+        self.core().is_led()
+    }
+
+    /// Whether this node belongs to a cluster, as far as its own log tells: not while it waits to be taken
+    /// in, or for the first members to come.
+    #[must_use]
+    pub fn is_member(&self) -> bool {
+        self.core().is_member()
+    }
+
     /// Why the process must end, once it must.
     #[must_use]
     pub fn fatal(&self) -> watch::Receiver<Option<Arc<FatalError>>> {
@@ -239,6 +257,24 @@ impl Replica {
             .snapshot()
             .await
             .map_err(|_| SubmitError::Shutdown)
+    }
+
+    /// Has a member make a snapshot of all that it has applied, unless it has one, and returns the index
+    /// that it covers.
+    ///
+    /// # Errors
+    /// [`BackupError`]: the snapshot may still be made later.
+    pub async fn snapshot(&self, node_id: NodeId, deadline: Instant) -> Result<u64, BackupError> {
+        self.core().snapshot(node_id, deadline).await
+    }
+
+    /// A backup of all that was acknowledged anywhere before the call. The deadline is that of its
+    /// beginning; it may be read for as long as it takes.
+    ///
+    /// # Errors
+    /// [`BackupError`].
+    pub async fn backup(&self, deadline: Instant) -> Result<Backup, BackupError> {
+        self.core().backup(deadline).await
     }
 
     /// The index that this node has applied last, and its digest after it.

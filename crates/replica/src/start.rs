@@ -1,7 +1,7 @@
 //! Why a replica does not start, and what to do about it.
 
 use crate::log::store::LogOpenError;
-use crate::state::rows::{Divergence, RowError};
+use crate::state::rows::RowError;
 use crate::storage::StorageError;
 use flotilla_engine::NodeId;
 use std::io;
@@ -116,12 +116,16 @@ pub enum StartError {
     /// The cluster could not be founded.
     #[error("the cluster cannot be founded: {0}")]
     Founding(String),
-    /// An earlier process found that this state differs from the majority's (design rule 11).
+    /// The cluster has agreed to decide by rules that this binary does not know (design rule 12).
     #[error(
-        "after entry {} this replica's state had digest {:032x}, but the majority's had {:032x}",
-        .0.index, .0.ours, .0.majority
+        "the cluster has agreed on engine version {agreed}, but this binary knows {known} at most"
     )]
-    Diverged(Divergence),
+    EngineVersionUnknown {
+        /// The cluster's.
+        agreed: u32,
+        /// The newest that this binary knows.
+        known: u32,
+    },
     /// The peer address cannot be used.
     #[error("peers cannot be served on {address}: {error}")]
     Listen {
@@ -159,6 +163,10 @@ impl StartError {
                 error: StorageError::InUse,
                 ..
             } => "stop the other process, or give this one its own --data-dir".to_owned(),
+            Self::Storage {
+                error: StorageError::HalfRestored,
+                ..
+            } => "delete the directory, and restore the backup again".to_owned(),
             Self::Log { .. } | Self::State { .. } | Self::Storage { .. } | Self::Mixed(_) => {
                 format!("if other members are healthy, {REJOIN}; else restore a backup")
             }
@@ -192,7 +200,11 @@ impl StartError {
             Self::NodeIdRetired { .. } => {
                 "the id of a removed member is never used again: choose a new --node-id".to_owned()
             }
-            Self::Diverged(_) => format!("{REJOIN}; keep the logs of all members for a report"),
+            Self::EngineVersionUnknown { .. } => {
+                "start the binary that the other members run, or a newer one: once all members know an \
+                 engine version there is no way back but a backup from before"
+                    .to_owned()
+            }
             Self::Listen { .. } => "give --peer-listen an address that is free".to_owned(),
             Self::Tuning(_) => "go back to the default tuning".to_owned(),
             Self::Founding(_) | Self::Consensus(_) | Self::Thread(_) => {

@@ -5,11 +5,15 @@ use crate::log::device::LogDevice;
 use crate::log::rocks::RocksLog;
 use crate::state::rocks::RocksState;
 use crate::state::store::StateStore;
+use nix::sys::statvfs::statvfs;
 use rocksdb::properties;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Marks a data directory into which a backup is being restored.
+pub(crate) const RESTORING: &str = "RESTORING";
 
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +24,9 @@ pub enum StorageError {
     /// Bytes that were made durable are not what was written.
     #[error("it is corrupt: {0}")]
     Corrupt(String),
+    /// A backup was being restored into it, and that was cut short.
+    #[error("a backup was being restored here, and that did not end")]
+    HalfRestored,
     /// Anything else.
     #[error("{0}")]
     Failed(Box<dyn std::error::Error + Send + Sync>),
@@ -66,6 +73,15 @@ impl StoreFigures {
     }
 }
 
+/// The file system of a data directory; sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What this process may still write.
+    pub free_bytes: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// Where log and state are kept.
 pub trait Storage: Send + Sync + 'static {
     /// Makes the data directory if it is missing, and keeps others out.
@@ -85,6 +101,15 @@ pub trait Storage: Send + Sync + 'static {
     /// # Errors
     /// [`StorageError`] when it cannot be used.
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError>;
+
+    /// How much room there is; `None` where it has no end.
+    ///
+    /// # Errors
+    /// [`io::Error`] when the file system does not say.
+    fn space(&self, data_directory: &Path) -> io::Result<Option<DiskSpace>> {
+        let _ = data_directory;
+        Ok(None)
+    }
 }
 
 /// Two RocksDB instances below the data directory (design rule 5).
@@ -103,6 +128,13 @@ impl Storage for RocksStorage {
     }
 
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
+        if data_directory
+            .join(RESTORING)
+            .try_exists()
+            .map_err(failed)?
+        {
+            return Err(StorageError::HalfRestored);
+        }
         let directory = data_directory.join("log");
         std::fs::create_dir_all(&directory).map_err(failed)?;
         check_framing(&directory)?;
@@ -110,17 +142,37 @@ impl Storage for RocksStorage {
     }
 
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
+        Ok(Arc::new(self.open_rocks(data_directory)?))
+    }
+
+    fn space(&self, data_directory: &Path) -> io::Result<Option<DiskSpace>> {
+        space(data_directory).map(Some)
+    }
+}
+
+impl RocksStorage {
+    /// Opens or creates the state of a data directory.
+    pub(crate) fn open_rocks(self, data_directory: &Path) -> Result<RocksState, StorageError> {
         for part in RocksState::PARTS {
             check_framing(&data_directory.join(part))?;
         }
-        match RocksState::open(data_directory) {
-            Ok(state) => Ok(Arc::new(state)),
-            Err(error) => Err(match error.0.downcast::<rocksdb::Error>() {
+        RocksState::open(data_directory).map_err(|error| {
+            match error.0.downcast::<rocksdb::Error>() {
                 Ok(error) => rocks_error(*error),
                 Err(error) => StorageError::Failed(error),
-            }),
-        }
+            }
+        })
     }
+}
+
+/// The file system of a directory.
+fn space(directory: &Path) -> io::Result<DiskSpace> {
+    let found = statvfs(directory)?;
+    let block = found.fragment_size();
+    Ok(DiskSpace {
+        free_bytes: found.blocks_available().saturating_mul(block),
+        bytes: found.blocks().saturating_mul(block),
+    })
 }
 
 /// Refuses what RocksDB would not come to an end with.
@@ -143,4 +195,16 @@ fn rocks_error(error: rocksdb::Error) -> StorageError {
 
 fn failed(error: io::Error) -> StorageError {
     StorageError::Failed(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_has_a_size_and_less_room_than_that() {
+        let space = space(Path::new(".")).unwrap();
+        assert!(space.bytes > 0 && space.free_bytes <= space.bytes);
+        assert!(super::space(Path::new("no such directory")).is_err());
+    }
 }

@@ -36,12 +36,19 @@ pub enum SubmitError {
         /// When to try again, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Certainly not done: no leader took it within the deadline.
+    /// Certainly not done: no leader took it within the deadline, or for as long as an election may
+    /// take.
     #[error("no leader took the command in time")]
     NoLeader,
+    /// Certainly not done: this node waits to be taken in, or for its cluster to be founded.
+    #[error("this node is not a member of a cluster yet")]
+    NotAMember,
     /// It may have been done, or may still be.
     #[error("it is unknown whether the command was carried out")]
     Unknown,
+    /// Certainly not done: the leader's disk, or those of too many members, are nearly full.
+    #[error("the disks of too many members are nearly full")]
+    DiskLow,
     /// Certainly not done: it is larger than an entry of the log.
     #[error("expected a command of at most {bytes_max} bytes, but it has {bytes}")]
     TooLarge {
@@ -49,6 +56,14 @@ pub enum SubmitError {
         bytes: usize,
         /// The bound.
         bytes_max: usize,
+    },
+    /// Certainly not done: not every member knows this command yet (design rule 12).
+    #[error("the command needs engine version {needed}, but the cluster has agreed on {agreed}")]
+    EngineVersionLow {
+        /// What the command came with.
+        needed: u32,
+        /// What all members know.
+        agreed: u32,
     },
     /// Certainly not done: this replica stopped serving (design rule 11).
     #[error("this replica's state differs from the majority's")]
@@ -77,20 +92,36 @@ impl Core {
     ) -> Result<Replied, SubmitError> {
         let bytes = encoded_bytes(&command);
         check_bytes(bytes)?;
+        let patience = self.patience(deadline);
+        self.await_agreed(command.body.since(), patience).await?;
         loop {
-            let attempt = match self.destination(deadline).await? {
+            let attempt = match self.destination(patience).await? {
                 None => self.submit_here(command.clone(), bytes, deadline).await,
                 Some(leader) => self.forward_command(&leader, &command, deadline).await,
             };
             match attempt {
                 Attempt::Done(replied) => return Ok(replied),
                 Attempt::Failed(error) => {
-                    if matches!(error, SubmitError::Overloaded { .. }) {
+                    if matches!(error, SubmitError::Overloaded { .. } | SubmitError::DiskLow) {
                         self.submit_counters.refused.fetch_add(1, Ordering::Relaxed);
                     }
                     return Err(error);
                 }
-                Attempt::NotLeader => self.await_leader(deadline).await?,
+                Attempt::NotLeader => self.await_leader(patience).await?,
+            }
+        }
+    }
+
+    /// Refuses what some members may not be able to read (design rule 12); it may be that they have just come to.
+    async fn await_agreed(&self, needed: u32, patience: Instant) -> Result<(), SubmitError> {
+        let mut agreed = self.outlets.engine_version.subscribe();
+        let raised = timeout_at(patience, agreed.wait_for(|agreed| *agreed >= needed));
+        match raised.await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(SubmitError::Shutdown),
+            Err(_) => {
+                let agreed = *self.outlets.engine_version.borrow();
+                Err(SubmitError::EngineVersionLow { needed, agreed })
             }
         }
     }
@@ -105,6 +136,9 @@ impl Core {
         // Another node's word for it is not enough: an entry that no message holds would end
         // replication.
         if let Err(error) = check_bytes(bytes) {
+            return Attempt::Failed(error);
+        }
+        if let Err(error) = self.check_room(command.body.admission()) {
             return Attempt::Failed(error);
         }
         let ticket = Arc::<Ticket>::default();
@@ -162,6 +196,7 @@ impl Core {
                 let retry_after_ms = overloaded.retry_after_ms;
                 Attempt::Failed(SubmitError::Overloaded { retry_after_ms })
             }
+            Ok(forward_response::Answer::DiskLow(_)) => Attempt::Failed(SubmitError::DiskLow),
             Ok(forward_response::Answer::NotLeader(_)) | Err(ForwardError::NotSent) => {
                 Attempt::NotLeader
             }
@@ -175,15 +210,16 @@ impl Core {
         control: Control,
         deadline: Instant,
     ) -> Result<(), SubmitError> {
+        let patience = self.patience(deadline);
         loop {
-            let attempt = match self.destination(deadline).await? {
+            let attempt = match self.destination(patience).await? {
                 None => self.control_here(control, deadline).await,
                 Some(leader) => self.forward_control(&leader, control, deadline).await,
             };
             match attempt {
                 Attempt::Done(()) => return Ok(()),
                 Attempt::Failed(error) => return Err(error),
-                Attempt::NotLeader => self.await_leader(deadline).await?,
+                Attempt::NotLeader => self.await_leader(patience).await?,
             }
         }
     }
@@ -244,31 +280,39 @@ impl Core {
         }
     }
 
+    /// Until when a call with this deadline waits for a leader: its caller may have other nodes to ask,
+    /// and one of them may have a leader.
+    pub(crate) fn patience(&self, deadline: Instant) -> Instant {
+        deadline.min(Instant::now() + self.tuning.leader_patience())
+    }
+
     /// Who is to be asked, once somebody leads: the leader, or this node itself when it is it.
     pub(crate) async fn destination(
         &self,
-        deadline: Instant,
+        patience: Instant,
     ) -> Result<Option<Leader>, SubmitError> {
         loop {
             self.check_serving()?;
             let leadership = self.leadership.borrow().clone();
             match leadership.leader {
-                Some(_) if leadership.is_self => return Ok(None),
-                Some(leader) => return Ok(Some(leader)),
-                None => self.await_leader(deadline).await?,
+                Some(leader) if !leadership.is_self => return Ok(Some(leader)),
+                // Without a quorum it would only make its log longer.
+                Some(_) if self.is_led() => return Ok(None),
+                None if !self.is_member() => return Err(SubmitError::NotAMember),
+                Some(_) | None => self.await_leader(patience).await?,
             }
         }
     }
 
     /// Waits for a change of leadership, but not long: a leader may also be reachable again.
-    pub(crate) async fn await_leader(&self, deadline: Instant) -> Result<(), SubmitError> {
+    pub(crate) async fn await_leader(&self, patience: Instant) -> Result<(), SubmitError> {
         let now = Instant::now();
-        if now >= deadline {
+        if now >= patience {
             return Err(SubmitError::NoLeader);
         }
         let mut leadership = self.leadership.subscribe();
         leadership.mark_unchanged();
-        let until = deadline.min(now + PAUSE);
+        let until = patience.min(now + PAUSE);
         tokio::select! {
             // Either way the next attempt finds out.
             _ = timeout_at(until, leadership.changed()) => Ok(()),

@@ -25,6 +25,9 @@ pub struct Tuning {
     pub snapshot_replay: Duration,
     /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
     pub log_bytes_max: u64,
+    /// With less free than this on the disk no new work is taken, and with less than half of it nothing
+    /// is written that can be refused. 0: the disk is not looked at.
+    pub disk_reserve_bytes: u64,
     /// Replicas compare digests after each entry whose index is a multiple of this. The same on
     /// every member.
     pub digest_interval: u64,
@@ -32,6 +35,14 @@ pub struct Tuning {
     pub upkeep_interval: Duration,
     /// How long a follower may take to receive and install a snapshot.
     pub install_snapshot_timeout: Duration,
+}
+
+impl Tuning {
+    /// How long a missing leader is taken for one that is being elected. An election takes about three
+    /// times [`Tuning::election_min`] and rarely more than twice [`Tuning::election_max`].
+    pub(crate) fn leader_patience(&self) -> Duration {
+        self.election_max * 5
+    }
 }
 
 impl Default for Tuning {
@@ -47,6 +58,7 @@ impl Default for Tuning {
             snapshot_log_bytes: 64 << 20,
             snapshot_replay: Duration::from_secs(10),
             log_bytes_max: 512 << 20,
+            disk_reserve_bytes: 256 << 20,
             digest_interval: 1_024,
             upkeep_interval: Duration::from_secs(1),
             install_snapshot_timeout: Duration::from_secs(300),

@@ -3,8 +3,10 @@
 use crate::gateway::Gateway;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
+use crate::tls::Tls;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
+use flotilla_replica::Sockets;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +26,10 @@ pub(crate) struct Context {
     pub(crate) client_address: String,
     /// The `host:port` under which its HTTP is reached.
     pub(crate) http_address: String,
+    /// How it connects to other nodes.
+    pub(crate) sockets: Arc<dyn Sockets>,
+    /// Its certificates, if it has any.
+    pub(crate) tls: Option<Arc<Tls>>,
     /// Cancelled when the node stops: everything that waits ends then.
     pub(crate) shutdown: CancellationToken,
 }

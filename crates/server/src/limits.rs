@@ -19,6 +19,12 @@ pub(crate) const CONNECTION_STREAMS_MAX: u32 = 4_096;
 pub(crate) const HTTP_CONNECTIONS_MAX: usize = 512;
 /// How long a connection over HTTP may take to send the headers of a request.
 pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
+/// How long a connection may take to agree on TLS.
+pub(crate) const TLS_HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
+/// Connections of gRPC that agree on TLS at a time; further ones wait to be taken.
+pub(crate) const TLS_HANDSHAKES_MAX: usize = 512;
+/// How often the files of certificates are looked at.
+pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 /// A request's body over HTTP: a payload of any size, and what stands around it. In bytes.
 pub(crate) const HTTP_BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + (16 << 10);
 /// Actions that the metrics tell apart; the tasks of all others are counted together.
@@ -132,8 +138,18 @@ pub(crate) const STATUS_MESSAGE_BYTES_MAX: usize = 1_024;
 /// The violations of a status together. In bytes.
 pub(crate) const STATUS_VIOLATIONS_BYTES_MAX: usize = 4_096;
 
+/// Pieces of a backup that wait for the transport, each about a megabyte.
+pub(crate) const BACKUP_PARTS_AHEAD: usize = 4;
+/// How long the caller of a backup may take none of them.
+pub(crate) const BACKUP_STALL_MAX: Duration = Duration::from_secs(60);
+
 /// How long a node that stops waits for its connections to end.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
+/// How long a supervisor must give a node to stop, before it kills it: its parts, its connections and HTTP
+/// each have their grace, and then the leadership is handed over and the state flushed. Killing it sooner loses
+/// nothing; the next start then has the log to replay.
+pub const STOP_TIME: Duration = Duration::from_secs(30);
+const _: () = assert!(STOP_TIME.as_secs() >= 3 * STOP_GRACE.as_secs() + 10);
 
 const _: () = assert!(MODULE_BYTES_MAX < MESSAGE_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < MESSAGE_BYTES_MAX);

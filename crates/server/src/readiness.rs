@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
-use flotilla_replica::{Leadership, ReadError};
+use flotilla_replica::ReadError;
 
 /// Whether the process can go on.
 ///
@@ -19,8 +19,8 @@ pub(crate) fn check_alive(context: &Context) -> Result<(), Refusal> {
     Err(Refusal::new(ServerCode::Unavailable, message))
 }
 
-/// Whether the node may serve: it goes on, does not stop, has caught up with the log since its start, and
-/// knows a leader. A leader must hear from a quorum.
+/// Whether the node may serve: it goes on, does not stop, is a member, has caught up with the log since its
+/// start, and has lately heard from a leader with a quorum behind it, which may be itself.
 ///
 /// # Errors
 /// [`Refusal`], with the reason.
@@ -30,14 +30,15 @@ pub(crate) fn check(context: &Context) -> Result<(), Refusal> {
         return Err(Refusal::shutting_down());
     }
     let replica = context.gateway.replica();
+    if !replica.is_member() {
+        return Err(Refusal::not_a_member());
+    }
     if !replica.is_readable() {
         return Err(ReadError::NotReadable.into());
     }
-    let Leadership {
-        leader, is_self, ..
-    } = replica.leadership().borrow().clone();
-    if leader.is_none() || (is_self && !replica.is_leading()) {
-        let message = "expected a leader with a quorum behind it, but this node knows none";
+    if !replica.is_led() {
+        let message =
+            "expected a leader with a quorum behind it, but none has answered this node lately";
         return Err(Refusal::new(ServerCode::NoLeader, message)
             .with_hint("a majority of the nodes must be up; `flo cluster status` shows them"));
     }

@@ -8,7 +8,7 @@ use crate::watch::Watchers;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{Body, Command, NodeId, Reply};
-use flotilla_replica::{Config, Formation, Hooks, Replica, Tuning};
+use flotilla_replica::{Config, Formation, Hooks, PlainSockets, Replica, Tuning};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -46,6 +46,7 @@ impl StillNode {
             client_address: String::new(),
             data_directory: data.path().to_owned(),
             version: String::new(),
+            engine_version: flotilla_engine::ENGINE_VERSION,
             tuning: Tuning::default(),
         };
         let replica = Replica::start(config, Hooks::default()).await.unwrap();
@@ -56,7 +57,9 @@ impl StillNode {
             node: NodeId(1),
             client_address: String::new(),
             http_address: String::new(),
-            metrics: Arc::new(Metrics::new(data.path())),
+            sockets: Arc::new(PlainSockets),
+            tls: None,
+            metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });
         Self {

@@ -4,6 +4,7 @@
 //! table's number, and the record.
 
 use crate::target::{Target, Verdict};
+use flotilla_engine::for_each_table;
 use flotilla_engine::tables::{
     self, Table, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
@@ -28,16 +29,7 @@ macro_rules! tables {
     };
 }
 
-tables! {
-    Cluster Workflows Versions Definitions DefinitionSources Runs RunNames IdempotencyKeys Payloads History
-    SignalsWaiting SignalIds Actions Modules ActionRuns ActionRunsByAction ActionRunKeys Ready Timers Workers
-    WorkerActivities WorkerNumbers Requests Quarantine InputChecks RevisionsByContent RequestAges
-    ReadyActions LabelQueues WorkerCounts SilentWorkers Plans PlanNumbers PlanExecutors CachedResults
-    CacheExpiries Schedules SchedulesDue RunsByWorkflow RunsByStatus RunsByCompletion RunsByAttribute
-    Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams
-    StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
-    TriggersDue
-}
+for_each_table!(tables);
 
 fn check(input: &[u8]) -> Verdict {
     let Some((length, rest)) = input.split_first_chunk() else {

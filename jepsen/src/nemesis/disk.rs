@@ -1,4 +1,4 @@
-//! A disk without room, and a disk that is slow.
+//! A disk without room, disks with little room, and a disk that is slow.
 
 use super::kill::a_follower;
 use super::{Needs, Nemesis};
@@ -20,6 +20,8 @@ impl Nemesis for FullDisk {
     fn needs(&self) -> Needs {
         Needs {
             small_disks: true,
+            // The node must not see it coming.
+            flags: &["--disk-reserve-bytes=0"],
             ..Needs::default()
         }
     }
@@ -44,6 +46,57 @@ impl Nemesis for FullDisk {
     /// A node that cannot write ends and says why.
     fn may_end_nodes(&self) -> bool {
         true
+    }
+}
+
+/// What nodes keep free, as `LowDisk` tells them, and what it leaves them.
+const RESERVE_FLAG: &str = "--disk-reserve-bytes=67108864";
+pub(crate) const LEFT_BYTES: u64 = 24 << 20;
+
+/// Nodes with small disks, of which they keep a reserve.
+pub(crate) fn reserving_nodes() -> Needs {
+    Needs {
+        small_disks: true,
+        flags: &[RESERVE_FLAG],
+        ..Needs::default()
+    }
+}
+
+/// Fills the disk of one node, or of all, so far that nothing is written any more that can be refused. No
+/// node may end.
+#[derive(Default)]
+pub(super) struct LowDisk {
+    victims: Vec<u64>,
+}
+
+impl Nemesis for LowDisk {
+    fn name(&self) -> &'static str {
+        "disk-low"
+    }
+
+    fn needs(&self) -> Needs {
+        reserving_nodes()
+    }
+
+    fn strike(&mut self, stage: &mut Stage) -> String {
+        self.victims = match stage.random.random_bool(0.5) {
+            true => vec![drawn(stage)],
+            false => stage.disks.keys().copied().collect(),
+        };
+        for victim in &self.victims {
+            stage.disks[victim].fill_but(LEFT_BYTES);
+        }
+        format!("the disks of nodes {:?} are nearly full", self.victims)
+    }
+
+    fn hold(&self) -> Duration {
+        Duration::from_secs(4)
+    }
+
+    fn heal(&mut self, stage: &mut Stage) {
+        for victim in self.victims.drain(..) {
+            stage.disks[&victim].empty();
+        }
     }
 }
 

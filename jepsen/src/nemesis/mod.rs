@@ -12,6 +12,8 @@ mod rolling;
 mod snapshot;
 mod torn;
 
+pub(crate) use disk::{LEFT_BYTES, reserving_nodes};
+
 use crate::network::Wanted;
 use crate::stage::Stage;
 use std::time::Duration;
@@ -82,6 +84,11 @@ impl Nemesis for Calm {
     fn heal(&mut self, _stage: &mut Stage) {}
 }
 
+/// Restarts all nodes, one after the other.
+pub(crate) fn rolling_restart() -> Box<dyn Nemesis> {
+    Box::new(rolling::RollingRestart)
+}
+
 /// Every nemesis.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Nemesis>> {
@@ -101,6 +108,7 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
         Box::new(clock::Clock::jump()),
         Box::new(clock::Clock::drift()),
         Box::new(disk::FullDisk::default()),
+        Box::new(disk::LowDisk::default()),
         Box::new(disk::SlowDisk::default()),
         Box::new(torn::TornWrite::default()),
         Box::new(rolling::RollingRestart),

@@ -12,6 +12,8 @@ pub enum Part {
     Figures,
     /// The planted bugs that were found.
     Planted,
+    /// What came of the drills.
+    Drills,
 }
 
 impl Part {
@@ -19,6 +21,7 @@ impl Part {
         match self {
             Self::Figures => ["<!-- jepsen: begin -->", "<!-- jepsen: end -->"],
             Self::Planted => ["<!-- planted: begin -->", "<!-- planted: end -->"],
+            Self::Drills => ["<!-- drills: begin -->", "<!-- drills: end -->"],
         }
     }
 }

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The plan in one line, to be repeated.
     pub plan: String,
@@ -30,6 +30,8 @@ pub struct Report {
     pub operations: BTreeMap<String, [u64; 3]>,
     /// How many faults there were.
     pub faults: usize,
+    /// What each of them was.
+    pub done: Vec<String>,
     /// From each healing until the cluster served again, in milliseconds.
     pub recoveries_ms: Vec<u64>,
     /// The longest time between two operations that succeeded, in milliseconds.
@@ -61,6 +63,11 @@ impl Report {
             seconds: 0,
             operations,
             faults: history.faults.len(),
+            done: history
+                .faults
+                .iter()
+                .map(|fault| fault.what.clone())
+                .collect(),
             recoveries_ms,
             silence_ms_max: longest_silence_us(history) / 1_000,
             violations,

@@ -24,6 +24,7 @@ const SEED_STEP: u64 = 0x9E37_79B9;
 pub(crate) struct Crew {
     runtime: Runtime,
     endpoints: Vec<String>,
+    call_timeout: Duration,
     recorder: Arc<Recorder>,
     clients: TaskTracker,
     clients_stop: CancellationToken,
@@ -37,6 +38,7 @@ impl Crew {
         let crew = Self {
             runtime: Runtime::new().expect("a machine that runs a cluster has room for threads"),
             endpoints,
+            call_timeout: plan.pace.call_timeout,
             recorder: recorder.clone(),
             clients: TaskTracker::new(),
             clients_stop: CancellationToken::new(),
@@ -122,12 +124,10 @@ impl Crew {
         stop: &CancellationToken,
     ) -> Session {
         let identity = (workload.name(), process);
-        Session::new(
-            identity,
-            &self.endpoints,
-            self.recorder.clone(),
-            stop.clone(),
-        )
+        let (recorder, stop) = (self.recorder.clone(), stop.clone());
+        let mut session = Session::new(identity, &self.endpoints, recorder, stop);
+        session.client = session.client.with_timeout(self.call_timeout);
+        session
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn storm(
     struck: &mut Struck,
 ) {
     let started = Instant::now();
-    while started.elapsed() < plan.duration {
+    while started.elapsed() < plan.pace.duration && struck.faults.len() < plan.pace.strikes_max {
         let calm_ms = stage.random.random_range(CALM_MS);
         crew.wait(Duration::from_millis(calm_ms));
         let started_us = recorder.now();
@@ -48,6 +48,8 @@ pub(crate) fn storm(
         }
         note_recovery(plan, crew, struck);
     }
+    // Clients see the end of the last one, too.
+    crew.wait(Duration::from_millis(CALM_MS.start));
 }
 
 fn note_recovery(plan: &Plan, crew: &Crew, struck: &mut Struck) {

@@ -5,7 +5,7 @@ mod faults;
 mod judge;
 mod plan;
 
-pub use plan::Plan;
+pub use plan::{Pace, Plan};
 
 use self::crew::Crew;
 use self::faults::Struck;

@@ -1,5 +1,6 @@
 //! A disk that can be filled.
 
+use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,17 @@ impl SmallDisk {
         let mut filler = File::create(self.filler()).expect("an empty file takes no room");
         // It ends when there is no room left, which is what it is for.
         while filler.write_all(&[0; BLOCK_BYTES]).is_ok() {}
+    }
+
+    /// Leaves at most so many bytes of room on it.
+    pub(crate) fn fill_but(&self, free_bytes: u64) {
+        let mut filler = File::create(self.filler()).expect("an empty file takes no room");
+        while self.free_bytes() > free_bytes && filler.write_all(&[0; BLOCK_BYTES]).is_ok() {}
+    }
+
+    fn free_bytes(&self) -> u64 {
+        let found = statvfs(&self.folder).expect("a file system that is mounted");
+        found.blocks_available() * found.fragment_size()
     }
 
     /// Makes room again.

@@ -106,12 +106,39 @@ impl Stage {
     /// Puts a new node with an empty disk in a member's place, and returns its id, which is new too.
     pub(crate) fn replace(&mut self, id: u64) -> u64 {
         let successor = self.ids().into_iter().max().unwrap_or(id) + 1;
-        let (mut host, ended) = self.cluster.shrink(id);
+        let (host, ended) = self.cluster.shrink(id);
         assert!(ended.success(), "a removed member ended with {ended}");
+        self.succeed(host, successor)
+    }
+
+    /// The same for a member that is lost already.
+    pub(crate) fn replace_lost(&mut self, id: u64) -> u64 {
+        let successor = self.ids().into_iter().max().unwrap_or(id) + 1;
+        let host = self.cluster.bury(id);
+        self.succeed(host, successor)
+    }
+
+    fn succeed(&mut self, mut host: Host, successor: u64) -> u64 {
         host.node_id = successor;
         host.environment = variables(self.cluster.scratch(), successor, &self.environment);
         self.cluster.grow(&host);
         successor
+    }
+
+    /// Adds a node with an empty disk, and returns its id.
+    pub(crate) fn add(&mut self) -> u64 {
+        let id = self.ids().into_iter().max().unwrap_or(0) + 1;
+        let mut host = Host::local(id);
+        host.environment = variables(self.cluster.scratch(), id, &self.environment);
+        self.cluster.grow(&host);
+        id
+    }
+
+    /// Removes a member for good.
+    pub(crate) fn remove(&mut self, id: u64) {
+        let (_, ended) = self.cluster.shrink(id);
+        assert!(ended.success(), "a removed member ended with {ended}");
+        self.cluster.await_health();
     }
 
     /// Sets how wrong a node's wall clock is, in milliseconds.

@@ -3,9 +3,9 @@
 use super::call::CallError;
 use super::{Host, Network, Process, Route};
 use flotilla_replica::protocol::{
-    AppendRequest, AppendResponse, ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse,
-    SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
-    TransferLeaderResponse, VoteRequest, VoteResponse,
+    AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
+    ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use flotilla_replica::{
     Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests, Transport,
@@ -155,6 +155,22 @@ impl PeerCalls for SimulatedPeer {
             let lost = || PeerError::Failed("the connection was lost".to_owned());
             answers.next().await.ok_or_else(lost)?
         })
+    }
+
+    fn fetch_snapshot(
+        &self,
+        request: FetchSnapshotRequest,
+    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+        let open =
+            |to: Process, mut requests: Requests<FetchSnapshotRequest>| -> BoxFuture<'static, _> {
+                Box::pin(async move {
+                    let lost = || PeerError::Failed("the connection was lost".to_owned());
+                    let request = requests.next().await.ok_or_else(lost)?;
+                    to.peer.fetch_snapshot(request).await
+                })
+            };
+        let requests: Requests<FetchSnapshotRequest> = Box::pin(stream::iter([request]));
+        Box::pin(self.network.stream(self.route, requests, open))
     }
 
     fn transfer_leader(

@@ -63,6 +63,9 @@ impl Gateway {
             Err(
                 SubmitError::Overloaded { .. }
                 | SubmitError::NoLeader
+                | SubmitError::NotAMember
+                | SubmitError::DiskLow
+                | SubmitError::EngineVersionLow { .. }
                 | SubmitError::TooLarge { .. }
                 | SubmitError::Diverged
                 | SubmitError::Shutdown,

@@ -171,6 +171,7 @@ impl Machine {
             client_address: format!("node-{}", self.host),
             data_directory: PathBuf::from(format!("node-{}", self.host)),
             version: "simulated".to_owned(),
+            engine_version: flotilla_engine::ENGINE_VERSION,
             tuning: self.surroundings.tuning.clone(),
         }
     }

@@ -1,5 +1,6 @@
 //! Flotilla from outside: real processes of `flo`, the command line, the public protocol.
 
+mod backup;
 mod bad_input;
 mod calls;
 mod crash;
@@ -17,11 +18,13 @@ mod module_keys;
 mod namespaces;
 mod notes;
 mod plans;
+mod quarantine;
 mod queries;
 mod schedules;
 mod snapshot;
 mod streams;
 mod tally;
+mod tls;
 mod triggers;
 mod wire;
 mod workers;

@@ -7,8 +7,8 @@ use anyhow::Result;
 
 use super::NodeId;
 use super::ports::{Ports, address};
-use crate::flo;
 use crate::process::Process;
+use crate::{flo, project};
 
 /// What a reader of the logs' ends wants to see: not every message of the consensus library.
 const LOG_FILTER: &str = "info,openraft=warn";
@@ -16,7 +16,7 @@ const LOG_FILTER: &str = "info,openraft=warn";
 /// A node that can be killed and started again.
 pub(super) struct Node {
     id: NodeId,
-    endpoint: String,
+    ports: Ports,
     command: Command,
     log: PathBuf,
     process: Process,
@@ -36,7 +36,7 @@ impl Node {
         let process = Process::start(&name(id), &mut command, &log)?;
         Ok(Self {
             id,
-            endpoint: address(ports.client),
+            ports,
             command,
             log,
             process,
@@ -64,7 +64,13 @@ impl Node {
 
     /// Where it serves clients.
     pub(super) fn endpoint(&self) -> String {
-        self.endpoint.clone()
+        address(self.ports.client)
+    }
+
+    /// Where it serves clients, peers and HTTP.
+    pub(super) fn addresses(&self) -> [String; 3] {
+        let Ports { client, peer, http } = self.ports;
+        [client, peer, http].map(address)
     }
 
     pub(super) fn process(&self) -> &Process {
@@ -76,21 +82,27 @@ impl Node {
     }
 }
 
-/// A server with the configuration file of `deploy/local`, but other ports.
-pub(super) fn server(binary: &Path, id: NodeId, ports: Ports) -> Command {
+/// A server with the configuration file of `deploy/local`.
+pub(super) fn server(binary: &Path, id: NodeId) -> Command {
     let mut command = flo::command(binary);
     command
-        .args(["server", "--config", &configuration_path(id)])
-        .args(["--log", LOG_FILTER])
-        .args(["--listen", &address(ports.client)])
-        .args(["--peer-listen", &address(ports.peer)])
-        .args(["--http-listen", &address(ports.http)]);
+        .args(["server", "--log", LOG_FILTER, "--config"])
+        .arg(configuration_path(id));
     command
 }
 
-/// Relative to the root folder.
-fn configuration_path(id: NodeId) -> String {
-    format!("deploy/local/node{id}.toml")
+/// Lets a server listen on other ports than its file says, and look for the others there.
+pub(super) fn listen(server: &mut Command, ports: Ports, peers: &str) {
+    server
+        .args(["--listen", &address(ports.client)])
+        .args(["--peer-listen", &address(ports.peer)])
+        .args(["--http-listen", &address(ports.http)])
+        .args(["--peers", peers]);
+}
+
+fn configuration_path(id: NodeId) -> PathBuf {
+    let path = format!("deploy/local/node{id}.toml");
+    project::root().join(path)
 }
 
 fn name(id: NodeId) -> String {
@@ -103,12 +115,25 @@ mod tests {
 
     use toml::Table;
 
+    use super::super::ports::{PORT_CONFIGURED, from};
     use super::*;
-    use crate::project;
 
     fn configuration(id: NodeId) -> Table {
-        let path = project::root().join(configuration_path(id));
-        fs::read_to_string(path).unwrap().parse().unwrap()
+        let text = fs::read_to_string(configuration_path(id));
+        text.unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn the_files_name_the_ports_that_are_told() {
+        for (id, ports) in (1..).zip(from(PORT_CONFIGURED)) {
+            let configuration = configuration(id);
+            let addresses = ["listen", "peer_listen", "http_listen"];
+            let addresses = addresses.map(|key| configuration[key].as_str().unwrap().to_owned());
+            assert_eq!(
+                addresses,
+                [ports.client, ports.peer, ports.http].map(address)
+            );
+        }
     }
 
     #[test]

@@ -29,6 +29,22 @@ impl Ports {
     }
 }
 
+/// The first port in the files of `deploy/local`.
+pub(crate) const PORT_CONFIGURED: u16 = 9000;
+
+/// The greatest first port, so that the last one is a port too.
+pub(crate) const PORT_MAX: u16 = u16::MAX - 22;
+
+/// The ports from the first on, numbered as in the files of `deploy/local`.
+pub(super) fn from(first: u16) -> Vec<Ports> {
+    let node = |offset| Ports {
+        client: first + offset,
+        peer: first + offset + 1,
+        http: first + offset + 2,
+    };
+    [0, 10, 20].map(node).to_vec()
+}
+
 /// A port of this machine alone.
 pub(super) fn address(port: u16) -> String {
     format!("{}:{port}", Ipv4Addr::LOCALHOST)

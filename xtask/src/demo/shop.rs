@@ -58,7 +58,8 @@ impl Shop {
         for (name, actions) in WORKERS {
             let mut command = flo::command(binary);
             command
-                .args(["--endpoint", &cluster.endpoints(), "worker", "exec"])
+                .envs(cluster.variables())
+                .args(["worker", "exec"])
                 .args(["--worker-id", name])
                 .env("RECEIPTS", &receipts)
                 .env("CHARGE_SECONDS", CHARGE_SECONDS);

@@ -84,7 +84,8 @@ fn prepare(cluster: &Cluster, binary: &Path, sandbox: &Sandbox) -> Result<Proces
         .object(&["workflow", "create", "--file", &file])?;
     let mut command = flo::command(binary);
     command
-        .args(["--endpoint", &cluster.endpoints(), "worker", "exec"])
+        .envs(cluster.variables())
+        .args(["worker", "exec"])
         .args([
             "--worker-id",
             "ticker",

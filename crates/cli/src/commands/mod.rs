@@ -2,6 +2,7 @@
 
 mod action;
 mod bench;
+mod cert;
 mod cluster;
 mod completions;
 mod created;
@@ -27,7 +28,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Dev(dev::Dev),
-    Server(server::Server),
+    Server(Box<server::Server>),
     #[command(subcommand)]
     Workflow(workflow::WorkflowCommand),
     #[command(subcommand)]
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Ns(ns::NsCommand),
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    #[command(subcommand)]
+    Cert(cert::CertCommand),
     #[command(subcommand)]
     Bench(bench::BenchCommand),
     Completions(completions::Completions),
@@ -68,6 +71,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Kv(kv) => kv.run(&session).await,
         Command::Ns(ns) => ns.run(&session).await,
         Command::Cluster(cluster) => cluster.run(&session).await,
+        Command::Cert(cert) => cert.run(&session),
         Command::Bench(bench) => bench.run(&session).await,
         Command::Completions(completions) => completions.run(),
     }

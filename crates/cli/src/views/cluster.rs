@@ -14,6 +14,10 @@ pub(crate) struct ClusterView {
     cluster_id: String,
     leader: Option<u64>,
     term: u64,
+    /// What all members decide by; newer rules wait until each of them knows them. For people: the fields
+    /// for programs are fixed by cli.md, and the metrics have it.
+    #[serde(skip)]
+    engine_version: u32,
     nodes: Vec<NodeView>,
     #[serde(skip)]
     answered_by: u64,
@@ -32,6 +36,8 @@ struct NodeView {
     lag: u64,
     healthy: bool,
     version: String,
+    #[serde(skip)]
+    engine_version: u32,
     /// For people, who would take a leader without followers for one.
     #[serde(skip)]
     standing: String,
@@ -89,12 +95,34 @@ impl ClusterView {
             Some(node_id) => format!("led by node {node_id} in term {}", self.term),
             None => format!("without a leader in term {}", self.term),
         };
-        format!(
+        let mut text = format!(
             "cluster {}, {leader}, as node {} sees it\n\n{}",
             self.cluster_id,
             self.answered_by,
             table(&self.nodes)
-        )
+        );
+        if let Some(upgrade) = self.upgrade() {
+            text.push_str(&format!("\n\n{upgrade}"));
+        }
+        text
+    }
+
+    /// How far an upgrade has come, while members know different engine versions.
+    fn upgrade(&self) -> Option<String> {
+        let answering = || self.nodes.iter().filter(|node| node.answers());
+        let newest = answering().map(|node| node.engine_version).max()?;
+        let older: Vec<String> = answering()
+            .filter(|node| node.engine_version < newest)
+            .map(|node| node.node_id.to_string())
+            .collect();
+        if older.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "all decide by engine version {}; version {newest} begins once no node runs an older binary: {}",
+            self.engine_version,
+            older.join(", ")
+        ))
     }
 }
 
@@ -104,6 +132,7 @@ impl From<v1::ClusterStatus> for ClusterView {
             cluster_id: status.cluster_id,
             leader: status.leader,
             term: status.term,
+            engine_version: status.engine_version,
             nodes: status
                 .nodes
                 .into_iter()
@@ -139,6 +168,7 @@ impl NodeView {
             lag: node.lag,
             healthy: node.healthy && !is_stale,
             version: node.version,
+            engine_version: node.engine_version,
         }
     }
 
@@ -200,6 +230,7 @@ mod tests {
             lag: 1,
             healthy: true,
             version: "0.1.0".to_owned(),
+            engine_version: 1,
             ..v1::NodeStatus::default()
         };
         v1::ClusterStatus {
@@ -208,6 +239,7 @@ mod tests {
             term: 3,
             nodes: vec![node],
             answered_by: 1,
+            engine_version: 1,
         }
     }
 
@@ -259,6 +291,24 @@ mod tests {
         expect!["no cluster is formed yet, as node 2 sees it"].assert_eq(&view.text());
         expect!["at its first start a cluster needs all the nodes of its `peers`: start the others; the log of node 2 says which it waits for"].assert_eq(&view.advice());
         assert!(!view.has_leader());
+    }
+
+    #[test]
+    fn an_upgrade_names_the_nodes_that_are_left() {
+        let mut status = message(Some(1));
+        assert_eq!(ClusterView::from(status.clone()).upgrade(), None);
+        status.nodes.push(v1::NodeStatus {
+            node_id: 2,
+            role: v1::NodeRole::Follower.into(),
+            healthy: true,
+            engine_version: 2,
+            ..v1::NodeStatus::default()
+        });
+        let view = ClusterView::from(status);
+        expect![
+            "all decide by engine version 1; version 2 begins once no node runs an older binary: 1"
+        ]
+        .assert_eq(&view.upgrade().expect("node 1 is older"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod action;
 mod action_run;
+mod backup;
 mod change;
 mod cluster;
 mod dead_letter;
@@ -14,6 +15,7 @@ mod namespace;
 mod pending;
 mod plan;
 mod process;
+mod quarantined;
 mod record;
 mod run;
 mod run_row;
@@ -25,6 +27,7 @@ mod workflow;
 
 pub(crate) use action::ActionView;
 pub(crate) use action_run::{ActionRunRow, ActionRunView};
+pub(crate) use backup::{BackupView, bytes};
 pub(crate) use change::ChangeView;
 pub(crate) use cluster::ClusterView;
 pub(crate) use dead_letter::{DeadLetterRow, DeadLetterView};
@@ -36,6 +39,7 @@ pub(crate) use key::KeyView;
 pub(crate) use namespace::NamespaceView;
 pub(crate) use pending::PendingView;
 pub(crate) use plan::PlanView;
+pub(crate) use quarantined::QuarantinedView;
 pub(crate) use record::RecordView;
 pub(crate) use run::RunView;
 pub(crate) use run_row::RunRow;

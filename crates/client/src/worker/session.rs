@@ -37,7 +37,7 @@ impl SessionEnd {
         match (failure.error.code(), failure.verdict) {
             (WORKER_NOT_FOUND, _) => Self::Unregistered,
             (NOT_LEADER, _) => Self::Moved,
-            (_, Verdict::Again { .. }) => Self::Lost(failure.error),
+            (_, Verdict::Again { .. } | Verdict::Elsewhere) => Self::Lost(failure.error),
             (_, Verdict::Final) => Self::from_error(failure.error),
         }
     }

@@ -4,5 +4,6 @@ mod calls;
 mod fake;
 mod running;
 mod stream_worker;
+mod tls;
 mod watch;
 mod worker;

@@ -8,8 +8,8 @@ use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{RunRecord, Runs, TriggeredBy, encode_prefix, visit};
 use flotilla_engine::view::{DueCursor, InputJudge, TimerCursor, payload, trigger_firings};
 use flotilla_engine::{
-    AppendRecords, Body, Command, CreateDefinition, Engine, Entry, FireTimer, NewRecord, NodeId,
-    Rejection, Reply, SetWorkflowEnabled, Stamp,
+    AppendRecords, Body, Command, CreateDefinition, ENGINE_VERSION, Engine, Entry, FireTimer,
+    NewRecord, NodeId, Rejection, Reply, SetWorkflowEnabled, Stamp,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ impl World {
     pub(super) fn new(now: &str) -> Self {
         let store = MemoryStore::default();
         Self {
-            engine: Engine::open(&store).expect("memory does not fail"),
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
             now_ms: milliseconds(now),

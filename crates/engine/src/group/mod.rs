@@ -33,7 +33,7 @@ pub(crate) use delete::delete_all;
 pub(crate) use due::fall_due;
 pub(crate) use give_back::bury;
 pub(crate) use own::{Claim, check_name, claim, load, release, set_holding};
-pub(crate) use set_aside::set_aside;
+pub(crate) use set_aside::{set_aside, take_up};
 pub(crate) use waiting::{orders as waiting_orders, range as waiting_range};
 
 use crate::effect::Effect;

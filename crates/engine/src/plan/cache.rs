@@ -20,6 +20,7 @@ use crate::tables::{
     CacheExpiries, CacheUsage, CachedResultRecord, CachedResults, PayloadRef, PlanNumbers, Plans,
     TimerKey, TimerKind,
 };
+use crate::timer;
 use crate::turn::Turn;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -133,6 +134,22 @@ pub(crate) fn expire(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), 
     Ok(())
 }
 
+/// The plan's timer was set aside: what it has cached expires again (design rule 10).
+pub(crate) fn take_up(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(), StoreError> {
+    let Some(key) = turn.get::<PlanNumbers>(&number)? else {
+        return Ok(());
+    };
+    let Some(plan) = turn.get::<Plans>(&key)? else {
+        return Ok(());
+    };
+    if let Some(due_ms) = plan.cache.sweep_due_ms {
+        let mut plan = Arc::unwrap_or_clone(plan);
+        plan.cache.sweep_due_ms = Some(timer::restore(turn, sweep_timer(number, due_ms))?);
+        turn.put::<Plans>(&key, plan);
+    }
+    Ok(())
+}
+
 /// The key with its holes filled; `None` when the plan caches nothing, a hole's path leads nowhere, or
 /// the key is too long. Texts are quoted, so that no two inputs fill the holes alike.
 fn render_key(
@@ -241,11 +258,15 @@ impl Shelf<'_> {
 
     fn sweep_at(&mut self, turn: &mut Turn<'_, '_>, due_ms: u64) {
         self.usage.sweep_due_ms = Some(due_ms);
-        turn.set_timer(TimerKey {
-            kind: TimerKind::CacheExpiry,
-            due_ms,
-            subject: self.plan.0,
-            detail: 0,
-        });
+        turn.set_timer(sweep_timer(self.plan, due_ms));
+    }
+}
+
+fn sweep_timer(plan: PlanNumber, due_ms: u64) -> TimerKey {
+    TimerKey {
+        kind: TimerKind::CacheExpiry,
+        due_ms,
+        subject: plan.0,
+        detail: 0,
     }
 }

@@ -34,7 +34,7 @@ pub use reset::ResetPlan;
 
 pub(crate) use abandon::abandon;
 pub(crate) use breaker::{Passage, passage, probes_count, probes_max};
-pub(crate) use cache::expire as expire_cache;
+pub(crate) use cache::{expire as expire_cache, take_up};
 pub(crate) use execute::execute;
 pub(crate) use health::score;
 pub(crate) use rate::{full_until_ms, remaining as remaining_calls};

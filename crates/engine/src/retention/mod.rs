@@ -7,3 +7,5 @@ mod rows;
 mod sweep;
 
 pub use sweep::SweepRuns;
+
+pub(crate) use sweep::expire_again;

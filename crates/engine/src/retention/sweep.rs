@@ -2,11 +2,14 @@
 
 use super::rows::{forget_action_run, forget_run, sweep_remains};
 use crate::command::Subject;
+use crate::effect::Effect;
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::reply::Reply;
+use crate::run;
 use crate::store::StoreError;
 use crate::tables::{ActionRuns, Cluster, Expiration, Expirations, Expiring, RunRemains};
 use crate::turn::{Outcome, Turn};
+use crate::version::TAKES_UP;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -35,7 +38,7 @@ impl SweepRuns {
                 break;
             }
             if is_set_aside(turn, expiration.subject)? {
-                // Kept for those who look into the bug (design rule 10).
+                // Kept for those who look into the bug, and until it is taken up again (design rule 10).
                 turn.delete::<Expirations>(&expiration);
                 continue;
             }
@@ -58,6 +61,23 @@ impl SweepRuns {
     }
 }
 
+/// Lets something expire that a sweep has passed over, unless none has.
+pub(crate) fn expire_again(
+    turn: &mut Turn<'_, '_>,
+    expiration: Expiration,
+) -> Result<(), StoreError> {
+    if turn.get::<Expirations>(&expiration)?.is_some() {
+        return Ok(());
+    }
+    let due_ms = expiration.due_ms;
+    turn.put::<Expirations>(&expiration, ());
+    let mut cluster = turn.cluster()?;
+    cluster.expirations_from_ms = cluster.expirations_from_ms.min(due_ms);
+    turn.put::<Cluster>(&(), cluster);
+    turn.effect(Effect::ArmRetention { due_ms });
+    Ok(())
+}
+
 /// What has expired, the longest first: one more than a sweep looks at, at most.
 fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
     let now_ms = turn.now_ms();
@@ -75,7 +95,11 @@ fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
 
 fn is_set_aside(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, StoreError> {
     match subject {
-        Expiring::Run(number) => Ok(turn.is_quarantined(number)),
+        // Its parent is told of its end once it is taken up.
+        Expiring::Run(number) => {
+            let is_awaited = turn.has_agreed_on(TAKES_UP) && run::is_awaited(turn, number)?;
+            Ok(turn.is_quarantined(number) || is_awaited)
+        }
         Expiring::ActionRun(number) => {
             let record = turn.get::<ActionRuns>(&number)?;
             Ok(record.is_some_and(|record| turn.is_task_quarantined(number, &record)))

@@ -7,7 +7,7 @@ use crate::command::Subject;
 use crate::definition::{BuiltInTerminal, StepIndex, Target};
 use crate::ids::{OutcomeName, RunNumber};
 use crate::limits::ADVANCE_STEPS_MAX;
-use crate::tables::{DefinitionNumber, PayloadRef};
+use crate::tables::{DefinitionNumber, ParentLink, PayloadRef};
 use crate::turn::{Outcome, Turn};
 use std::collections::VecDeque;
 
@@ -32,6 +32,12 @@ pub(crate) enum Work {
         activation: u32,
         settled: Settled,
     },
+    /// A child has ended while the run that waits for it was set aside.
+    HearChild {
+        run: RunNumber,
+        activation: u32,
+        child: RunNumber,
+    },
     /// A run reaches a terminal.
     Finish {
         run: RunNumber,
@@ -54,6 +60,7 @@ impl Work {
             | Self::BeginChild { run, .. }
             | Self::DecideChild { run, .. }
             | Self::Settle { run, .. }
+            | Self::HearChild { run, .. }
             | Self::Finish { run, .. }
             | Self::Cancel { run, .. } => *run,
         }
@@ -109,8 +116,16 @@ pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
 
 /// As [`advance`]; returns the steps that were taken, for a turn that has more work to do.
 pub(crate) fn advance_counted(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<u32> {
+    advance_all(turn, [work])
+}
+
+/// As [`advance_counted`], of several pieces of work.
+pub(super) fn advance_all(
+    turn: &mut Turn<'_, '_>,
+    works: impl IntoIterator<Item = Work>,
+) -> Outcome<u32> {
     let mut progress = Progress {
-        queue: VecDeque::from([work]),
+        queue: works.into_iter().collect(),
         steps_count: 0,
     };
     while let Some(work) = progress.queue.pop_front() {
@@ -147,6 +162,14 @@ pub(crate) fn advance_counted(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<u3
             } => {
                 let at = ActivationRef { run, activation };
                 settle::settle(turn, &mut progress, at, settled)?;
+            }
+            Work::HearChild {
+                run,
+                activation,
+                child,
+            } => {
+                let link = ParentLink { run, activation };
+                finish::tell_parent(turn, &mut progress, child, link)?;
             }
             Work::Finish {
                 run,

@@ -2,7 +2,7 @@
 
 use super::advance::{Progress, Settled, Work};
 use super::enter::signal_timer;
-use super::loaded::{ActivationRef, Loaded, load};
+use super::loaded::{ActivationRef, Loaded, load, load_if_kept};
 use super::open::payload;
 use super::outcome::name;
 use super::render;
@@ -20,6 +20,7 @@ use crate::tables::{
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
+use crate::version::TAKES_UP;
 use crate::workflow::pinned;
 
 /// How a run ends.
@@ -166,7 +167,7 @@ fn set_output(
 }
 
 /// The child's end is its parent's outcome (W17).
-fn tell_parent(
+pub(super) fn tell_parent(
     turn: &mut Turn<'_, '_>,
     progress: &mut Progress,
     child_number: RunNumber,
@@ -177,7 +178,13 @@ fn tell_parent(
         return Ok(());
     }
     let child = load(turn, child_number)?.record;
-    let Some(mut waiting) = load(turn, link.run)?.active_step(link.activation) else {
+    // It is gone if it ended, and its retention is over, while the child was set aside.
+    let parent = if turn.has_agreed_on(TAKES_UP) {
+        load_if_kept(turn, link.run)?
+    } else {
+        Some(load(turn, link.run)?)
+    };
+    let Some(mut waiting) = parent.and_then(|parent| parent.active_step(link.activation)) else {
         return Ok(());
     };
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);

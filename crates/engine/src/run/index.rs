@@ -3,6 +3,7 @@
 use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::RETENTION_MS_DEFAULT;
+use crate::retention;
 use crate::tables::{
     AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, Runs,
     RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
@@ -28,6 +29,19 @@ pub(crate) fn update_indexes(turn: &mut Turn<'_, '_>) -> Outcome<()> {
         for Expiration { due_ms, .. } in new.expiration {
             turn.effect(Effect::ArmRetention { due_ms });
         }
+    }
+    Ok(())
+}
+
+/// Lets an ended run expire that a sweep has passed over while it was kept (design rule 10).
+pub(super) fn expire_again(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    run: &RunRecord,
+) -> Outcome<()> {
+    let definition = pinned(turn, run.definition)?;
+    if let Some(expiration) = expiration(number, run, &definition) {
+        retention::expire_again(turn, expiration)?;
     }
     Ok(())
 }

@@ -35,12 +35,17 @@ pub(crate) struct ActiveStep {
 /// # Panics
 /// When it is not there: only runs that exist are referred to.
 pub(crate) fn load(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<Loaded, StoreError> {
-    let record = turn.get::<Runs>(&number)?;
-    let record = record.expect("a run is kept as long as anything refers to it");
-    Ok(Loaded {
-        number,
-        record: Arc::unwrap_or_clone(record),
-    })
+    let run = load_if_kept(turn, number)?;
+    Ok(run.expect("a run is kept as long as anything refers to it"))
+}
+
+/// The run `number`, unless it was forgotten.
+pub(super) fn load_if_kept(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+) -> Result<Option<Loaded>, StoreError> {
+    let record = turn.get::<Runs>(&number)?.map(Arc::unwrap_or_clone);
+    Ok(record.map(|record| Loaded { number, record }))
 }
 
 impl Loaded {

@@ -20,6 +20,7 @@ mod render;
 mod settle;
 mod signal;
 mod start;
+mod take_up;
 mod wake;
 
 pub use cancel::CancelRun;
@@ -35,4 +36,5 @@ pub(crate) use loaded::{ActivationRef, ActiveStep, load};
 pub(crate) use open::{Opening, open, payload};
 pub(crate) use outcome::{is_reserved, name as outcome_name};
 pub(crate) use settle::{next_attempt, wake_timer};
+pub(crate) use take_up::{is_awaited, take_up};
 pub(crate) use wake::{expire_signal, wake_step};

@@ -4,10 +4,10 @@ use super::due::{ScheduleKey, arm, block, disarm, is_armed};
 use crate::definition::Schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    DefinitionNumber, Definitions, LiveSchedule, NextFiring, ScheduleRecord, Schedules, Workflows,
+    DefinitionNumber, LiveSchedule, NextFiring, ScheduleRecord, Schedules, Workflows,
 };
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::workflow::{key_of, pinned};
 use std::sync::Arc;
 
 /// A revision became the latest: its schedule is the live one, or there is none (W5). In the entry
@@ -86,15 +86,31 @@ pub(crate) fn set_aside(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
 ) -> Result<(), StoreError> {
-    let Some(revision) = turn.get::<Definitions>(&definition)? else {
+    let Some(key) = key_of(turn, definition)? else {
         return Ok(());
     };
-    let key = (revision.namespace.clone(), revision.definition.name.clone());
     match load(turn, &key)?.live {
         Some(live) if live.definition == definition => disarm(turn, &key, &live),
         Some(_) | None => {}
     }
     Ok(())
+}
+
+/// The schedule of a revision is taken up: it fires again, if it is live still and does not stand still for
+/// another reason.
+pub(crate) fn take_up(turn: &mut Turn<'_, '_>, definition: DefinitionNumber) -> Outcome<()> {
+    let Some(key) = key_of(turn, definition)? else {
+        return Ok(());
+    };
+    match load(turn, &key)?.live {
+        Some(live) if live.definition == definition && !live.is_paused => {
+            if is_enabled(turn, &key)? {
+                enable(turn, &key)?;
+            }
+            Ok(())
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A run that a firing started has ended.

@@ -13,4 +13,4 @@ mod plan;
 pub use fire::FireSchedule;
 pub use plan::PlanSchedule;
 
-pub(crate) use live::{disable, enable, make_live, run_ended, set_aside};
+pub(crate) use live::{disable, enable, make_live, run_ended, set_aside, take_up};

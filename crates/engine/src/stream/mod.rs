@@ -16,7 +16,7 @@ pub use trim::{TrimStream, TrimTo};
 
 pub(crate) use append::{NewContent, append};
 pub(crate) use retention::{fall_due, hold_moved};
-pub(crate) use set_aside::set_aside;
+pub(crate) use set_aside::{set_aside, take_up};
 
 use crate::effect::Effect;
 use crate::ids::{Namespace, StreamName, StreamNumber};

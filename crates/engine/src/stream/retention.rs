@@ -240,7 +240,7 @@ fn remove(
     Ok(())
 }
 
-fn sweep_timer(number: StreamNumber, due_ms: u64) -> TimerKey {
+pub(super) fn sweep_timer(number: StreamNumber, due_ms: u64) -> TimerKey {
     TimerKey {
         kind: TimerKind::StreamSweep,
         due_ms,

@@ -212,4 +212,6 @@ pub enum EventKind {
         /// Their ids, in their order.
         records: Vec<RecordId>,
     },
+    /// The run is in service again after it was set aside (design rule 10).
+    RunReleased,
 }

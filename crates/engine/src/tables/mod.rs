@@ -5,6 +5,7 @@
 
 mod action;
 mod action_run;
+mod catalogue;
 mod cluster;
 mod dead_letter;
 mod definition;
@@ -38,6 +39,7 @@ pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, AwaitedReport, Lease, TaskError,
 };
+pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord, DeadLetters,

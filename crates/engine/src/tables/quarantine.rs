@@ -32,6 +32,35 @@ pub enum QuarantinedKind {
     Plan,
 }
 
+impl QuarantinedKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Run,
+        Self::ActionRun,
+        Self::Worker,
+        Self::Schedule,
+        Self::Stream,
+        Self::Group,
+        Self::Trigger,
+        Self::Plan,
+    ];
+
+    /// The published name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::ActionRun => "action_run",
+            Self::Worker => "worker",
+            Self::Schedule => "schedule",
+            Self::Stream => "stream",
+            Self::Group => "group",
+            Self::Trigger => "trigger",
+            Self::Plan => "plan",
+        }
+    }
+}
+
 impl Key for QuarantinedKind {
     fn encode(&self, out: &mut Vec<u8>) {
         let byte: u8 = match self {

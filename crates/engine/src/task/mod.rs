@@ -11,6 +11,7 @@ mod loaded;
 mod queue;
 mod ready;
 mod report;
+mod take_up;
 mod token;
 mod touch;
 
@@ -27,3 +28,4 @@ pub(crate) use label_queue::open as open_label_queue;
 pub(crate) use lease::{expire, release};
 pub(crate) use ready::{make_ready, make_ready_after, wake};
 pub(crate) use report::expire_report;
+pub(crate) use take_up::{take_up, take_up_own};

@@ -24,10 +24,15 @@ pub(super) fn leave(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreE
 
 /// Takes a task out of its queue, if it waits there: one that is put off does not.
 pub(super) fn withdraw(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<(), StoreError> {
-    match turn.get::<Ready>(&key_of(task))? {
-        Some(_) => leave(turn, task),
-        None => Ok(()),
+    if is_waiting(turn, task)? {
+        leave(turn, task)?;
     }
+    Ok(())
+}
+
+/// Whether a task waits in its queue.
+pub(super) fn is_waiting(turn: &mut Turn<'_, '_>, task: &Loaded) -> Result<bool, StoreError> {
+    Ok(turn.get::<Ready>(&key_of(task))?.is_some())
 }
 
 /// The queues of `action` in which tasks wait: one at most without labels, and those with labels.

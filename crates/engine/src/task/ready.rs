@@ -1,13 +1,14 @@
 //! A task becomes ready: it goes to an offer of the same entry, or into the queue (design rule 3).
 
 use super::assign::{assign, free_offer};
-use super::loaded::load;
+use super::loaded::{Loaded, load};
 use super::queue;
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
 use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
+use std::sync::Arc;
 
 /// Makes a pending action run's task ready.
 pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
@@ -51,6 +52,11 @@ pub(crate) fn wake(turn: &mut Turn<'_, '_>, number: ActionRunNumber, attempt: u3
         return Ok(());
     };
     if record.status != ActionRunStatus::Pending || record.attempt != attempt {
+        return Ok(());
+    }
+    let record = Arc::unwrap_or_clone(record);
+    // It waits already if it was taken up after a bug before its time (design rule 10).
+    if queue::is_waiting(turn, &Loaded { number, record })? {
         return Ok(());
     }
     make_ready(turn, number)

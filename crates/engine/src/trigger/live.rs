@@ -9,11 +9,10 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{
-    DefinitionNumber, Definitions, LiveTrigger, TriggerRecord, Triggers, TriggersByStream,
-    Workflows,
+    DefinitionNumber, LiveTrigger, TriggerRecord, Triggers, TriggersByStream, Workflows,
 };
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::workflow::{key_of, pinned};
 use std::sync::Arc;
 
 /// A revision became the latest: its trigger is the live one, or there is none (W5). In the entry of
@@ -79,14 +78,33 @@ pub(crate) fn set_aside(
     turn: &mut Turn<'_, '_>,
     definition: DefinitionNumber,
 ) -> Result<(), StoreError> {
-    let Some(revision) = turn.get::<Definitions>(&definition)? else {
+    change_live(turn, definition, |turn, key, live| {
+        disarm(turn, key, live);
+        Ok(())
+    })
+}
+
+/// The trigger of a revision is taken up: it fires again from where it stood still, if it is live still.
+pub(crate) fn take_up(
+    turn: &mut Turn<'_, '_>,
+    definition: DefinitionNumber,
+) -> Result<(), StoreError> {
+    change_live(turn, definition, rearm)
+}
+
+/// Changes the trigger of a revision, if it is the live one.
+fn change_live(
+    turn: &mut Turn<'_, '_>,
+    definition: DefinitionNumber,
+    change: impl FnOnce(&mut Turn<'_, '_>, &TriggerKey, &mut LiveTrigger) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let Some(key) = key_of(turn, definition)? else {
         return Ok(());
     };
-    let key = (revision.namespace.clone(), revision.definition.name.clone());
     let mut record = load(turn, &key)?;
     match &mut record.live {
         Some(live) if live.definition == definition => {
-            disarm(turn, &key, live);
+            change(turn, &key, live)?;
             turn.put::<Triggers>(&key, record);
         }
         Some(_) | None => {}

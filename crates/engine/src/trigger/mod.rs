@@ -16,5 +16,5 @@ pub use batch::{BatchedRecord, TriggerBatch, input};
 pub use fire::FireTrigger;
 
 pub(crate) use due::Unread;
-pub(crate) use live::{make_live, set_aside, set_enabled};
+pub(crate) use live::{make_live, set_aside, set_enabled, take_up};
 pub(crate) use source::{stream_appeared, stream_changed, stream_gone};

@@ -171,6 +171,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::Plan(event) => plan_event::event_type(event),
         EventKind::ScheduleStarted { .. } => EventType::ScheduleStarted,
         EventKind::TriggerStarted { .. } => EventType::TriggerStarted,
+        EventKind::RunReleased => EventType::RunReleased,
     }
 }
 
@@ -179,7 +180,8 @@ fn detail(definition: &Definition, event: &Event) -> String {
     match &event.kind {
         EventKind::WorkflowStarted { .. }
         | EventKind::ScheduleStarted { .. }
-        | EventKind::RunQuarantined => String::new(),
+        | EventKind::RunQuarantined
+        | EventKind::RunReleased => String::new(),
         EventKind::TriggerStarted { .. } => stream_name(definition),
         EventKind::StepStarted
         | EventKind::StepCompleted { .. }
@@ -281,7 +283,8 @@ fn attributes(definition: &Definition, kind: &EventKind) -> Attributes {
         | EventKind::ChildRefused { .. }
         | EventKind::ChildStarted { .. }
         | EventKind::WorkflowCompleted { .. }
-        | EventKind::RunQuarantined => none,
+        | EventKind::RunQuarantined
+        | EventKind::RunReleased => none,
     }
 }
 

@@ -100,6 +100,7 @@ types! {
     WorkflowTimedOut "workflow_timed_out" "The run ended with status `timed_out`."
         ["why, else the terminal"] ["terminal"];
     RunQuarantined "run_quarantined" "A bug was contained in this run, and the run set aside." [""] [];
+    RunReleased "run_released" "The run, which a bug had set aside, is in service again." [""] [];
     HistoryTrimmed "history_trimmed" "Stands for the events in the middle of a long history, which were dropped."
         ["which events"] ["first_seq" "last_seq"];
 }

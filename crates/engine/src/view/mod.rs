@@ -15,6 +15,7 @@ mod obligation;
 mod page;
 mod plan;
 mod plan_event;
+mod quarantine;
 mod query;
 mod retention;
 mod run;
@@ -46,6 +47,7 @@ pub use page::Page;
 pub use plan::{
     BreakerStatus, BreakerView, CacheView, ExecutorView, HealthView, PlanView, RateView, plan,
 };
+pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
 pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};

@@ -230,8 +230,9 @@ fn detail(
     let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
     if let Some(record) = quarantined {
         return Ok(Some(format!(
-            "quarantined after a bug at log index {}; the node that led then has logged it",
-            record.raft_index
+            "quarantined after a bug at log index {}, which the node that led then has logged; \
+             `flo cluster quarantine retry run {}` takes it up again",
+            record.raft_index, run.id
         )));
     }
     if run.detail.is_some() {

@@ -10,6 +10,7 @@ use crate::tables::{
     Workers,
 };
 use crate::task;
+use crate::timer;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -104,5 +105,24 @@ pub(crate) fn fall_silent(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outc
         activity.state = WorkerState::Unhealthy;
     }
     save(turn, &key, activity)?;
+    Ok(())
+}
+
+/// The worker's timer was set aside: it is watched again (design rule 10).
+pub(crate) fn take_up(turn: &mut Turn<'_, '_>, worker: WorkerNumber) -> Outcome<()> {
+    let Some(key) = turn.get::<WorkerNumbers>(&worker)? else {
+        return Ok(());
+    };
+    let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
+        return Ok(());
+    };
+    if let Some(due_ms) = activity.silence_due_ms {
+        let silence_due_ms = Some(timer::restore(turn, silence_timer(worker, due_ms))?);
+        let activity = WorkerActivityRecord {
+            silence_due_ms,
+            ..Arc::unwrap_or_clone(activity)
+        };
+        save(turn, &key, activity)?;
+    }
     Ok(())
 }

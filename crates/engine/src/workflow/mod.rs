@@ -6,4 +6,4 @@ mod resolve;
 
 pub use create::CreateDefinition;
 pub use enable::SetWorkflowEnabled;
-pub(crate) use resolve::{Resolved, newest, pinned};
+pub(crate) use resolve::{Resolved, key_of, newest, pinned};

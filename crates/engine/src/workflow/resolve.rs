@@ -2,6 +2,7 @@
 
 use crate::ids::{Namespace, WorkflowName, WorkflowVersion};
 use crate::rejection::Rejection;
+use crate::store::StoreError;
 use crate::tables::{DefinitionNumber, DefinitionRecord, Definitions, Versions, Workflows};
 use crate::turn::{Outcome, Turn};
 use std::sync::Arc;
@@ -39,6 +40,15 @@ pub(crate) fn newest(
         record: pinned(turn, number)?,
         is_enabled: record.is_enabled,
     })
+}
+
+/// The workflow that a revision is of; `None` when the revision is gone.
+pub(crate) fn key_of(
+    turn: &mut Turn<'_, '_>,
+    number: DefinitionNumber,
+) -> Result<Option<(Namespace, WorkflowName)>, StoreError> {
+    let revision = turn.get::<Definitions>(&number)?;
+    Ok(revision.map(|revision| (revision.namespace.clone(), revision.definition.name.clone())))
 }
 
 /// The revision that a run is pinned to.

@@ -124,5 +124,6 @@ fn position_of(body: &Body) -> usize {
         Body::TouchRecords(_) => 46,
         Body::DeleteGroup(_) => 47,
         Body::FireTrigger(_) => 48,
+        Body::RetryQuarantined(_) => 49,
     }
 }

@@ -64,6 +64,8 @@ struct State<'a> {
     action_runs: BTreeMap<ActionRunNumber, ActionRunRecord>,
     workers: BTreeMap<(Namespace, WorkerId), WorkerActivityRecord>,
     timers: BTreeSet<TimerKey>,
+    /// The time of the last entry, in milliseconds.
+    now_ms: u64,
 }
 
 impl<'a> State<'a> {
@@ -77,6 +79,7 @@ impl<'a> State<'a> {
                 .into_iter()
                 .map(|(timer, ())| timer)
                 .collect(),
+            now_ms: read::<Cluster>(store, &()).map_or(0, |cluster| cluster.now_ms),
         }
     }
 
@@ -202,9 +205,12 @@ impl<'a> State<'a> {
     /// place in its worker's list; an ended one nothing.
     fn check_action_run(&self, number: ActionRunNumber, record: &ActionRunRecord) {
         let is_queued = self.is_queued(number, record);
+        // One that was taken up may have an overdue timer besides: it looks, and does nothing.
+        let now_ms = self.now_ms;
         let is_delayed = self.timers.iter().any(|timer| {
             timer.kind == TimerKind::TaskReady
                 && (timer.subject, timer.detail) == (number.0, record.attempt)
+                && !(is_queued && timer.due_ms <= now_ms)
         });
         let holders = self.workers.values().flat_map(|activity| &activity.leases);
         let holders_count = holders.filter(|held| **held == number).count();
@@ -387,7 +393,10 @@ impl<'a> State<'a> {
             }
             // A cancelled action run's delay is not taken back: it wakes, looks, and does nothing,
             // even when the action run is forgotten.
-            TimerKind::TaskReady => action_run.is_none_or(|record| record.lease.is_none()),
+            TimerKind::TaskReady => {
+                let is_waiting = action_run.is_none_or(|record| record.lease.is_none());
+                is_waiting || timer.due_ms <= self.now_ms
+            }
             TimerKind::LeaseExpiry => action_run
                 .filter(|record| record.attempt == timer.detail)
                 .and_then(|record| record.lease.as_ref())

@@ -9,11 +9,11 @@ use flotilla_engine::limits::{CACHED_BYTES_MAX, SWEEP_ROWS_MAX};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
     CacheUsage, CachedResults, Plans, Quarantine, QuarantinedKind, TimerKey, TimerKind, Timers,
-    encode_key,
+    encode_key, encode_record,
 };
 use flotilla_engine::{
-    Applied, Body, Command, CompleteTask, CreateDefinition, Effect, Engine, Entry, FireTimer,
-    NodeId, Offer, RejectionCode, Stamp, StartRun, VersionChoice,
+    Applied, Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
+    FireTimer, NodeId, Offer, RejectionCode, RetryQuarantined, Stamp, StartRun, VersionChoice,
 };
 
 const DEFINITION: &str = "define order 1\n plan pay cache(1000 {input.n})\n \
@@ -31,7 +31,7 @@ impl World {
     fn new() -> Self {
         let store = MemoryStore::default();
         let mut world = Self {
-            engine: Engine::open(&store).expect("memory does not fail"),
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
             now_ms: 1_000,
@@ -175,12 +175,12 @@ fn expired_results_are_taken_away_in_bounded_pieces() {
 }
 
 #[test]
-fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on() {
+fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on_until_it_is_taken_up() {
     let mut world = World::new();
     world.run(0..1, 10);
-    let (place, _) = invariants::rows::<CachedResults>(&world.store, &()).remove(0);
+    let (place, result) = invariants::rows::<CachedResults>(&world.store, &()).remove(0);
     let lost = encode_key::<CachedResults>(&place);
-    world.store.write(&Writes::from([(lost, None)]));
+    world.store.write(&Writes::from([(lost.clone(), None)]));
     let timer = world.sweep().expect("a result is to expire");
     world.now_ms = timer.due_ms;
 
@@ -193,6 +193,21 @@ fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on() {
     assert!(read::<Quarantine>(&world.store, &(QuarantinedKind::Plan, timer.subject)).is_some());
     assert_eq!(world.sweep(), None);
     world.run(1..2, 10);
+    assert_eq!(world.sweep(), None);
+
+    let result = encode_record::<CachedResults>(&result);
+    world.store.write(&Writes::from([(lost, Some(result))]));
+    let retry = RetryQuarantined {
+        kind: QuarantinedKind::Plan,
+        number: timer.subject,
+    };
+    world.apply(vec![Body::RetryQuarantined(retry)], 0);
+    let timer = world.sweep().expect("it is taken up");
+    assert_eq!(timer.due_ms, world.now_ms);
+    invariants::check(&world.store);
+    world.apply(vec![Body::FireTimer(FireTimer { timer })], 0);
+    assert_eq!(world.usage().results_count, 1);
+    invariants::check(&world.store);
 }
 
 fn definition() -> Body {

@@ -3,7 +3,9 @@
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{KeyRange, MemoryStore, Order, Reader, StoreError, Visitor, Writes};
 use flotilla_engine::tables::{Cluster, ClusterRecord, Table, encode_key, encode_record, read};
-use flotilla_engine::{Body, Command, Engine, Entry, NodeId, Offer, Rejection, Reply, Stamp, view};
+use flotilla_engine::{
+    Body, Command, ENGINE_VERSION, Engine, Entry, NodeId, Offer, Rejection, Reply, Stamp, view,
+};
 use std::cell::{Cell, RefCell};
 
 pub(crate) struct Replica {
@@ -67,7 +69,7 @@ impl Replica {
     pub(crate) fn new() -> Self {
         let store = MemoryStore::default();
         Self {
-            engine: Engine::open(&store).expect("memory does not fail"),
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
             now_ms: 1_000,
@@ -124,7 +126,7 @@ impl Replica {
             Some(encode_record::<Cluster>(&cluster)),
         );
         self.store.write(&Writes::from([row]));
-        self.engine = Engine::open(&self.store).expect("memory does not fail");
+        self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
     }
 
     /// Where the scans of the last command began in a table.

@@ -25,7 +25,7 @@ use flotilla_engine::tables::{
     SignalRecord, SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind,
     Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord,
     WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord,
-    Workflows, decode_key, decode_record, decode_row, encode_key, encode_record,
+    Workflows, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply};
 use std::any::type_name;
@@ -48,6 +48,19 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
         (1..=61).collect(),
         "a table that is added needs a row here"
     );
+}
+
+#[test]
+fn a_row_of_every_table_is_told_from_what_is_none() {
+    for row in rows() {
+        let name = check_row(&row.key, &row.record).expect("a row of the catalogue");
+        assert_eq!(name, row.name);
+        assert!(check_row(&row.key[..1], &row.record).is_err() || row.key.len() == 1);
+        assert!(check_row(&row.key, &[]).is_err(), "{}", row.name);
+    }
+    assert!(check_row(&[], &[]).is_err());
+    assert!(check_row(&[0], &[]).is_err());
+    assert!(check_row(&[0xEF], &[]).is_err());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
+use flotilla_engine::tables::QuarantinedKind;
 use flotilla_engine::{Assignment, Effect, Rejection, RejectionCode, Reply, codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -233,6 +234,10 @@ fn rejections_of_data() -> Vec<Rejection> {
         Rejection::ConsumerReplaced(samples::consumer()),
         Rejection::StreamQuarantined(samples::stream()),
         Rejection::GroupQuarantined(samples::group()),
+        Rejection::QuarantineNotFound {
+            kind: QuarantinedKind::ActionRun,
+            name: text(),
+        },
     ]
 }
 

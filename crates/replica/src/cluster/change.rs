@@ -101,6 +101,19 @@ pub enum ChangeRefusal {
     /// The voter does not answer, or none has taken over in time. Who leads next is open then.
     #[error("expected another voter to take over, but none did in time")]
     NotTakenOver,
+    /// The node's binary does not know what the cluster has agreed on (design rule 12).
+    #[error(
+        "expected node {} to know engine version {agreed}, but its binary knows {known} at most",
+        node_id.0
+    )]
+    BinaryTooOld {
+        /// The node.
+        node_id: NodeId,
+        /// The cluster's engine version.
+        agreed: u32,
+        /// The newest that the node knows.
+        known: u32,
+    },
 }
 
 impl ChangeRefusal {
@@ -128,6 +141,7 @@ impl ChangeRefusal {
             Self::QuorumAtRisk { .. } => {
                 "bring the other voters back first: nothing could be written without most of them"
             }
+            Self::BinaryTooOld { .. } => "start the node with the binary that the members run",
             Self::ChangeUnderWay => "try again when it has ended",
             Self::NotTakenOver => {
                 "try again; `flo cluster status` shows which voters are up and close"

@@ -11,12 +11,16 @@ use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start::StartError;
 use flotilla_engine::NodeId;
 use futures::future::join_all;
+use openraft::async_runtime::watch::WatchReceiver;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A peer that does not answer within this time is not up.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 const ROUND_PAUSE: Duration = Duration::from_millis(100);
+/// How often a node that waits says for what.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How this node came to its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,18 +38,31 @@ pub enum Formation {
 }
 
 /// What a round of probes led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     /// This node takes part.
     Settled,
-    /// Not all peers are up yet.
-    Waiting,
+    /// It does not yet; says for what it waits.
+    Waiting(String),
 }
 
-/// Probes until this node takes part.
+/// Probes until this node takes part, and says now and then for what it waits.
 pub(crate) async fn form(core: &Core, formation: &Formation) -> Result<(), StartError> {
-    while round(core, formation).await? == Round::Waiting {
+    let mut told: Option<Instant> = None;
+    while let Round::Waiting(awaited) = round(core, formation).await? {
+        if told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL) {
+            told = Some(Instant::now());
+            tracing::info!(node_id = core.local.node_id, "the node waits: {awaited}");
+        }
         tokio::time::sleep(ROUND_PAUSE).await;
+    }
+    if matches!(formation, Formation::Join { .. }) && !core.is_member() {
+        let node_id = core.local.node_id;
+        tracing::info!(
+            node_id,
+            "the node waits to be taken in, by `flo cluster add-learner {node_id} HOST:PORT` with the \
+             address at which the members reach its peer port"
+        );
     }
     Ok(())
 }
@@ -77,9 +94,46 @@ pub(crate) async fn round(core: &Core, formation: &Formation) -> Result<Round, S
         }
         // A node that has voted founds nothing: it waits for the founder that it voted for.
         (None, Formation::Found { peers }) if core.log.is_pristine() => {
-            found(core, peers, &answers).await
+            found(core, formation, peers, &answers).await
         }
-        (None, _) => Ok(Round::Waiting),
+        (None, _) => Ok(Round::Waiting(awaited(core, formation, &answers))),
+    }
+}
+
+/// For what a node waits that knows no cluster.
+fn awaited(core: &Core, formation: &Formation, answers: &[Answered]) -> String {
+    let is_silent = |address: &String| answers.iter().all(|answer| answer.address != *address);
+    match formation {
+        Formation::Join { seeds } => {
+            let silent: Vec<&str> = seeds
+                .iter()
+                .filter(|seed| is_silent(seed))
+                .map(String::as_str)
+                .collect();
+            if silent.is_empty() {
+                return "the node that it is to join by has no cluster itself yet".to_owned();
+            }
+            format!(
+                "no member answers at {}, by which it is to join",
+                silent.join(", ")
+            )
+        }
+        Formation::Found { peers } => {
+            let others = peers
+                .iter()
+                .filter(|(node_id, _)| node_id.0 != core.local.node_id);
+            let silent = others.filter(|(_, address)| is_silent(address));
+            let silent: Vec<String> = silent
+                .map(|(node_id, address)| format!("node {} at {address}", node_id.0))
+                .collect();
+            if silent.is_empty() {
+                return "all first members answer, and one of them founds the cluster".to_owned();
+            }
+            format!(
+                "a cluster begins with all its first members, but these do not answer: {}",
+                silent.join(", ")
+            )
+        }
     }
 }
 
@@ -204,6 +258,7 @@ fn enter(
 /// Founds the cluster if every peer is up and empty and this node has the lowest id.
 async fn found(
     core: &Core,
+    formation: &Formation,
     peers: &BTreeMap<NodeId, String>,
     answers: &[Answered],
 ) -> Result<Round, StartError> {
@@ -212,7 +267,7 @@ async fn found(
         .is_some_and(|(first, _)| first.0 == core.local.node_id);
     let all_empty = answers.len() + 1 == peers.len() && answers.iter().all(|a| a.found.is_empty);
     if !is_first || !all_empty {
-        return Ok(Round::Waiting);
+        return Ok(Round::Waiting(awaited(core, formation, answers)));
     }
     let cluster_id = format!("{:032x}", rand::random::<u128>());
     let founder = (
@@ -240,5 +295,8 @@ async fn found(
     core.admit();
     let founded = core.raft.initialize(members).await;
     founded.map_err(|error| StartError::Founding(error.to_string()))?;
+    // Whoever asks next must find a member.
+    let mut metrics = core.raft.server_metrics();
+    while !core.is_member() && metrics.changed().await.is_ok() {}
     Ok(Round::Settled)
 }

@@ -13,7 +13,7 @@ use crate::network::protocol::ProbeResponse;
 use crate::raft::type_config::TypeConfig;
 use crate::state::rows;
 use crate::submit::{Attempt, SubmitError};
-use flotilla_engine::NodeId;
+use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
 use openraft::ChangeMembers;
 use openraft::async_runtime::watch::WatchReceiver;
@@ -45,15 +45,16 @@ impl Core {
         change: ClusterChange,
         deadline: Instant,
     ) -> Result<bool, ChangeError> {
+        let patience = self.patience(deadline);
         loop {
-            let attempt = match self.destination(deadline).await? {
+            let attempt = match self.destination(patience).await? {
                 None => self.change_here(change.clone(), deadline).await,
                 Some(leader) => self.forward_change(&leader, &change, deadline).await,
             };
             match attempt {
                 Attempt::Done(judged) => return Ok(judged?),
                 Attempt::Failed(error) => return Err(error.into()),
-                Attempt::NotLeader => self.await_leader(deadline).await?,
+                Attempt::NotLeader => self.await_leader(patience).await?,
             }
         }
     }
@@ -132,6 +133,15 @@ impl Core {
         let cluster_id = cluster_id(stored.membership()).unwrap_or_default();
         if let Err(refusal) = check_new(&found, node_id, &peer_address, &cluster_id) {
             return Attempt::Done(Err(refusal));
+        }
+        let agreed = *self.outlets.engine_version.borrow();
+        let known = found.engine_version.max(ENGINE_VERSION_FIRST);
+        if known < agreed {
+            return Attempt::Done(Err(ChangeRefusal::BinaryTooOld {
+                node_id,
+                agreed,
+                known,
+            }));
         }
         let member = Member {
             cluster_id,
@@ -292,6 +302,11 @@ impl Core {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
         Arc::clone(&metrics.membership_config)
+    }
+
+    /// Whether this node belongs to a cluster, as far as its own log tells.
+    pub(crate) fn is_member(&self) -> bool {
+        self.membership().get_node(&self.local.node_id).is_some()
     }
 
     /// Whether the id was that of a member that was removed.

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::membership::{StoredMembership, cluster_id, voters};
 use crate::network::convert;
 use crate::network::protocol::{StatusRequest, StatusResponse};
-use flotilla_engine::NodeId;
+use flotilla_engine::{ENGINE_VERSION_FIRST, NodeId};
 use futures::future::join_all;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{Instant, ServerState};
@@ -23,6 +23,8 @@ pub struct Status {
     pub leader: Option<NodeId>,
     /// The newest term that a member knows.
     pub term: u64,
+    /// The engine version on which the cluster has agreed, as far as this node has applied.
+    pub engine_version: u32,
     /// All members, by id.
     pub nodes: Vec<NodeStatus>,
 }
@@ -54,6 +56,8 @@ pub struct NodeStatus {
     pub is_healthy: bool,
     /// The version of its binary.
     pub version: String,
+    /// The newest engine version that its binary knows; 0 where it does not answer.
+    pub engine_version: u32,
 }
 
 /// A digest and the entry after which it was taken.
@@ -125,6 +129,7 @@ pub(crate) async fn collect(core: &Core) -> Status {
             .max_by_key(|answer| answer.term)
             .map(|answer| NodeId(answer.node_id)),
         term: known().map(|answer| answer.term).max().unwrap_or(0),
+        engine_version: *core.outlets.engine_version.borrow(),
         nodes: answers
             .iter()
             .filter_map(|(node_id, answer)| {
@@ -168,6 +173,7 @@ fn node_status(
         lag: last_log_index,
         is_healthy: false,
         version: String::new(),
+        engine_version: 0,
     };
     let Some(answer) = answer else {
         return Some(base);
@@ -186,6 +192,8 @@ fn node_status(
         lag: last_log_index.saturating_sub(answer.applied_index),
         is_healthy: !answer.is_diverged,
         version: answer.version.clone(),
+        // A release from before there was a second version says none.
+        engine_version: answer.engine_version.max(ENGINE_VERSION_FIRST),
         ..base
     })
 }
@@ -211,6 +219,7 @@ pub(crate) fn own(core: &Core) -> StatusResponse {
         digest: convert::digest_out(progress.digest),
         is_diverged: core.is_diverged(),
         version: core.local.version.clone(),
+        engine_version: core.local.engine_version,
     }
 }
 

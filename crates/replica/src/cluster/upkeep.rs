@@ -1,7 +1,7 @@
 //! Snapshots and purges (design.md, "Raft"), which are this crate's business, since openraft's own
 //! policies are off; and the end of what a former leader began.
 
-use crate::cluster::members;
+use crate::cluster::{members, upgrade};
 use crate::core::Core;
 use crate::proposal::Control;
 use openraft::async_runtime::watch::WatchReceiver;
@@ -24,6 +24,7 @@ pub(crate) async fn keep_up(core: Arc<Core>) {
         consider_snapshot(&core, &mut replay_base).await;
         consider_floor(&core).await;
         consider_purge(&core).await;
+        upgrade::consider_engine_version(&core).await;
         members::finish_change(&core);
     }
 }

@@ -12,6 +12,7 @@ use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
 use crate::state::snapshot::SnapshotData;
 use crate::storage::{RocksStorage, Storage};
+use flotilla_engine::ENGINE_VERSION;
 use futures::{Stream, StreamExt, stream};
 use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::testing::log::{StoreBuilder, Suite};
@@ -111,6 +112,7 @@ impl StoreBuilder<TypeConfig, LogStore, GapFilling, Guard> for Builder {
         let log = LogStore::open(1, device, state_durable, (&chores, observer.clone()))
             .expect("an empty log");
         let applier = Applier {
+            engine_version: ENGINE_VERSION,
             node_id: 1,
             digest_interval: 1_024,
             store,

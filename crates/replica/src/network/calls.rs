@@ -1,9 +1,9 @@
 //! One member as another sees it.
 
 use crate::network::protocol::{
-    AppendRequest, AppendResponse, ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse,
-    SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
-    TransferLeaderResponse, VoteRequest, VoteResponse,
+    AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
+    ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -44,6 +44,12 @@ pub trait PeerCalls: Send + Sync + 'static {
 
     /// Replaces the peer's state.
     fn install_snapshot(&self, parts: Requests<SnapshotPart>) -> PeerFuture<'_, SnapshotResponse>;
+
+    /// Asks for the peer's state.
+    fn fetch_snapshot(
+        &self,
+        request: FetchSnapshotRequest,
+    ) -> PeerFuture<'_, Answers<SnapshotPart>>;
 
     /// Tells a follower to take over.
     fn transfer_leader(

@@ -3,10 +3,11 @@
 use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, Requests};
 use crate::network::protocol::peer_client::PeerClient;
 use crate::network::protocol::{
-    AppendRequest, AppendResponse, ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse,
-    SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
-    TransferLeaderResponse, VoteRequest, VoteResponse,
+    AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
+    ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
+use crate::network::sockets::Sockets;
 use futures::{Stream, StreamExt};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -29,17 +30,16 @@ pub(crate) struct GrpcPeer {
 
 impl GrpcPeer {
     /// A peer by its `host:port`.
-    pub(crate) fn new(address: &str) -> Self {
+    pub(crate) fn new(address: &str, sockets: &dyn Sockets) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).ok();
         let client = endpoint.map(|endpoint| {
-            let channel = endpoint
+            let endpoint = endpoint
                 .connect_timeout(CONNECT_TIMEOUT)
                 .tcp_nodelay(true)
                 .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
                 .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-                .keep_alive_while_idle(true)
-                .connect_lazy();
-            PeerClient::new(channel)
+                .keep_alive_while_idle(true);
+            PeerClient::new(sockets.channel(&endpoint))
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX)
         });
@@ -88,6 +88,21 @@ impl PeerCalls for GrpcPeer {
                 .await
                 .map_err(error)?
                 .into_inner())
+        })
+    }
+
+    fn fetch_snapshot(
+        &self,
+        request: FetchSnapshotRequest,
+    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+        Box::pin(async move {
+            Ok(answers(
+                self.client()?
+                    .fetch_snapshot(request)
+                    .await
+                    .map_err(error)?
+                    .into_inner(),
+            ))
         })
     }
 

@@ -1,5 +1,6 @@
 //! How openraft reaches a peer.
 
+use crate::cluster::room::Room;
 use crate::execution::Chores;
 use crate::membership::Member;
 use crate::network::calls::{Answers, PeerCalls, PeerError};
@@ -155,10 +156,9 @@ impl Session<'_> {
                 Ok(None) => return None,
                 Ok(Some(Ok(response))) => {
                     self.received += 1;
-                    self.connection
-                        .local
-                        .clock
-                        .hear(self.connection.target, response.wall_ms);
+                    let (local, target) = (&self.connection.local, self.connection.target);
+                    local.clock.hear(target, response.wall_ms);
+                    local.hear_room(target, Room::from_wire(response.room));
                     return Some(match convert::appended_in(response) {
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),

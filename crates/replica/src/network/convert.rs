@@ -1,5 +1,6 @@
 //! Between openraft's types and the messages of the peer protocol.
 
+use crate::cluster::room::Room;
 use crate::log::record::{self, RecordError};
 use crate::log::vote::Vote;
 use crate::membership::{self, StoredMembership, term_of};
@@ -91,7 +92,7 @@ pub(crate) fn append_in(
 
 pub(crate) fn appended_out(
     result: &StreamAppendResult<TypeConfig>,
-    wall_ms: u64,
+    (wall_ms, room): (u64, Room),
 ) -> protocol::AppendResponse {
     let result = match result {
         Ok(last) => append_response::Result::Matched(protocol::Matched {
@@ -106,6 +107,7 @@ pub(crate) fn appended_out(
     };
     protocol::AppendResponse {
         wall_ms,
+        room: room.to_wire(),
         result: Some(result),
     }
 }
@@ -256,7 +258,7 @@ mod tests {
             Err(StreamAppendError::Conflict(log_id)),
             Err(StreamAppendError::HigherVote(Vote::new(3, 2))),
         ] {
-            let arrived = appended_in(appended_out(&result, 7)).unwrap();
+            let arrived = appended_in(appended_out(&result, (7, Room::Free))).unwrap();
             assert_eq!(
                 arrived.map_err(|e| e.to_string()),
                 result.map_err(|e| e.to_string())

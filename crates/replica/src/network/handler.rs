@@ -1,21 +1,23 @@
 //! What this node answers its peers.
 
+use crate::cluster::room::Room;
 use crate::cluster::status;
 use crate::core::Core;
 use crate::membership::cluster_id;
 use crate::network::calls::{Answers, PeerCalls, PeerError, PeerFuture, PeerResult, Requests};
 use crate::network::convert;
 use crate::network::protocol::{
-    AppendRequest, AppendResponse, Done, ForwardRequest, ForwardResponse, KnownMember, NotLeader,
-    Overloaded, ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest,
-    StatusResponse, TransferLeaderRequest, TransferLeaderResponse, Unknown, VoteRequest,
-    VoteResponse, forward_request, forward_response,
+    AppendRequest, AppendResponse, DiskLow, Done, FetchSnapshotRequest, ForwardRequest,
+    ForwardResponse, KnownMember, NotLeader, Overloaded, ProbeRequest, ProbeResponse, SnapshotPart,
+    SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
+    Unknown, VoteRequest, VoteResponse, forward_request, forward_response,
 };
 use crate::network::snapshots;
 use crate::proposal::Control;
 use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{Command, Rejection, Reply, codec};
 use futures::StreamExt;
+use openraft::async_runtime::watch::WatchReceiver;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -49,8 +51,11 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             let core = Arc::clone(&self.core);
-            // A request that cannot be read ends the stream; the leader then tries again.
+            // A request that cannot be read or kept ends the stream; the leader then tries again.
             let requests = requests.scan(core, |core, request| {
+                if core.room() == Room::ReadOnly && !request.records.is_empty() {
+                    return futures::future::ready(None);
+                }
                 let read = core
                     .local
                     .admit(request.sender.clone())
@@ -67,7 +72,8 @@ impl PeerCalls for Handler {
                 .stream_append(Box::pin(requests))
                 .map(move |result| {
                     let result = result.map_err(|error| PeerError::Failed(error.to_string()))?;
-                    Ok(convert::appended_out(&result, core.local.clock.wall_ms()))
+                    let told = (core.local.clock.wall_ms(), core.room());
+                    Ok(convert::appended_out(&result, told))
                 });
             let answers: Answers<AppendResponse> = Box::pin(answers);
             Ok(answers)
@@ -107,7 +113,8 @@ impl PeerCalls for Handler {
                     "another snapshot is being installed".to_owned(),
                 ));
             };
-            let received = snapshots::receive_rows(begin, parts, &self.core).await?;
+            let place = (self.core.store.as_ref(), &self.core.links.chores);
+            let received = snapshots::receive_rows(begin, parts, place).await?;
             let installed = self
                 .core
                 .raft
@@ -117,6 +124,27 @@ impl PeerCalls for Handler {
             Ok(SnapshotResponse {
                 vote: Some(convert::vote_out(&response.vote)),
             })
+        })
+    }
+
+    fn fetch_snapshot(
+        &self,
+        request: FetchSnapshotRequest,
+    ) -> PeerFuture<'_, Answers<SnapshotPart>> {
+        Box::pin(async move {
+            self.check_admitted()?;
+            let asker = self.core.local.admit(request.sender)?;
+            if self.core.is_diverged() {
+                let text = "its own state differs from the majority's";
+                return Err(PeerError::Refused(text.to_owned()));
+            }
+            let snapshot = self.core.snapshot_at(request.at_least_index).await?;
+            let vote = self.core.raft.server_metrics().borrow_watched().vote;
+            let sender = self.core.local.sender(asker);
+            let chores = self.core.links.chores.clone();
+            let parts = snapshots::send((sender, &vote), snapshot, chores);
+            let answers: Answers<SnapshotPart> = Box::pin(parts.map(Ok));
+            Ok(answers)
         })
     }
 
@@ -172,6 +200,7 @@ fn probe(core: &Core) -> ProbeResponse {
         node_id: core.local.node_id,
         incarnation: core.local.incarnation,
         client_address: core.local.client_address.clone(),
+        engine_version: core.local.engine_version,
         retired_ids: core.retired().into_iter().flatten().collect(),
         is_empty: core.log.is_pristine(),
         cluster_id: cluster_id(membership.membership()).unwrap_or_default(),
@@ -253,6 +282,10 @@ async fn answer(
             Ok(Some(index)) => forward_response::Answer::ReadIndex(index),
             Ok(None) | Err(_) => forward_response::Answer::NotLeader(NotLeader {}),
         },
+        Some(forward_request::Body::TakeSnapshot(_)) => match core.snapshot_here(deadline).await {
+            Ok(index) => forward_response::Answer::SnapshotIndex(index),
+            Err(_) => forward_response::Answer::Unknown(Unknown {}),
+        },
         None => forward_response::Answer::Unknown(Unknown {}),
     }
 }
@@ -264,6 +297,7 @@ fn submitted(attempt: Attempt<Result<Reply, Rejection>>) -> forward_response::An
         Attempt::Failed(SubmitError::Overloaded { retry_after_ms }) => {
             forward_response::Answer::Overloaded(Overloaded { retry_after_ms })
         }
+        Attempt::Failed(SubmitError::DiskLow) => forward_response::Answer::DiskLow(DiskLow {}),
         Attempt::Failed(_) => forward_response::Answer::Unknown(Unknown {}),
     }
 }

@@ -1,6 +1,7 @@
 //! Who this node is to its peers, and its connections to them.
 
 use crate::clock::StampClock;
+use crate::cluster::room::Room;
 use crate::execution::Chores;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::forward::ForwardLink;
@@ -15,11 +16,15 @@ pub(crate) struct Local {
     pub(crate) incarnation: u64,
     pub(crate) client_address: String,
     pub(crate) version: String,
+    /// The newest engine version that this binary knows.
+    pub(crate) engine_version: u32,
     pub(crate) clock: Arc<StampClock>,
     /// Set once, when the cluster is founded or found.
     cluster_id: OnceLock<String>,
     /// Where clients reach the others, as they said last.
     client_addresses: Mutex<BTreeMap<u64, String>>,
+    /// What those of the others still write that have little room, as they said last.
+    rooms: Mutex<BTreeMap<u64, Room>>,
 }
 
 /// Who this node is.
@@ -28,6 +33,7 @@ pub(crate) struct LocalName {
     pub(crate) incarnation: u64,
     pub(crate) client_address: String,
     pub(crate) version: String,
+    pub(crate) engine_version: u32,
 }
 
 impl Local {
@@ -37,9 +43,11 @@ impl Local {
             incarnation: name.incarnation,
             client_address: name.client_address,
             version: name.version,
+            engine_version: name.engine_version,
             clock,
             cluster_id: OnceLock::new(),
             client_addresses: Mutex::default(),
+            rooms: Mutex::default(),
         }
     }
 
@@ -107,6 +115,28 @@ impl Local {
             return Some(self.client_address.clone());
         }
         self.client_addresses().get(&node_id).cloned()
+    }
+
+    /// Takes note of what a node still writes.
+    pub(crate) fn hear_room(&self, node_id: u64, room: Room) {
+        match room {
+            Room::Free => self.rooms().remove(&node_id),
+            Room::ProgressOnly | Room::ReadOnly => self.rooms().insert(node_id, room),
+        };
+    }
+
+    /// What a node still writes, as it said last.
+    pub(crate) fn room_of(&self, node_id: u64) -> Room {
+        self.rooms().get(&node_id).copied().unwrap_or_default()
+    }
+
+    /// Whether all others write everything, as far as is known.
+    pub(crate) fn have_all_room(&self) -> bool {
+        self.rooms().is_empty()
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, BTreeMap<u64, Room>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn client_addresses(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {

@@ -14,4 +14,5 @@ pub(crate) mod links;
 pub mod protocol;
 pub(crate) mod server;
 pub(crate) mod snapshots;
+pub(crate) mod sockets;
 pub(crate) mod transport;

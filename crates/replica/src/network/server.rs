@@ -4,28 +4,20 @@ use crate::network::calls::{Answers, PeerCalls, PeerError};
 use crate::network::client::MESSAGE_BYTES_MAX;
 use crate::network::protocol::peer_server::{Peer, PeerServer};
 use crate::network::protocol::{
-    AppendRequest, AppendResponse, ForwardRequest, ForwardResponse, ProbeRequest, ProbeResponse,
-    SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse, TransferLeaderRequest,
-    TransferLeaderResponse, VoteRequest, VoteResponse,
+    AppendRequest, AppendResponse, FetchSnapshotRequest, ForwardRequest, ForwardResponse,
+    ProbeRequest, ProbeResponse, SnapshotPart, SnapshotResponse, StatusRequest, StatusResponse,
+    TransferLeaderRequest, TransferLeaderResponse, VoteRequest, VoteResponse,
 };
+use crate::network::sockets::Arrivals;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Serves `peer` until `shutdown`; returns once the address is bound.
-pub(crate) async fn serve(
-    listen: SocketAddr,
-    peer: Arc<dyn PeerCalls>,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
-    let incoming = TcpIncoming::from(TcpListener::bind(listen).await?).with_nodelay(Some(true));
+/// Serves `peer` to those who come in, until `shutdown`.
+pub(crate) fn serve(incoming: Arrivals, peer: Arc<dyn PeerCalls>, shutdown: CancellationToken) {
     let service = PeerServer::new(Answering { peer })
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
@@ -43,7 +35,6 @@ pub(crate) async fn serve(
             () = shutdown.cancelled() => {}
         }
     });
-    Ok(())
 }
 
 struct Answering {
@@ -55,6 +46,7 @@ type Answered<T> = Result<Response<T>, Status>;
 #[tonic::async_trait]
 impl Peer for Answering {
     type AppendStream = BoxStream<'static, Result<AppendResponse, Status>>;
+    type FetchSnapshotStream = BoxStream<'static, Result<SnapshotPart, Status>>;
     type ForwardStream = BoxStream<'static, Result<ForwardResponse, Status>>;
 
     async fn append(
@@ -79,6 +71,14 @@ impl Peer for Answering {
     ) -> Answered<SnapshotResponse> {
         let answer = self.peer.install_snapshot(requests(request)).await;
         answer.map(Response::new).map_err(status)
+    }
+
+    async fn fetch_snapshot(
+        &self,
+        request: Request<FetchSnapshotRequest>,
+    ) -> Answered<Self::FetchSnapshotStream> {
+        let answers = self.peer.fetch_snapshot(request.into_inner()).await;
+        Ok(Response::new(outgoing(answers.map_err(status)?)))
     }
 
     async fn transfer_leader(

@@ -1,6 +1,5 @@
-//! A snapshot on its way from leader to follower.
+//! A snapshot on its way from one member to another.
 
-use crate::core::Core;
 use crate::execution::{Chore, Chores};
 use crate::log::vote::Vote;
 use crate::membership;
@@ -10,16 +9,16 @@ use crate::network::protocol::{
     Sender, SnapshotBegin, SnapshotEnd, SnapshotPart, SnapshotRows, snapshot_part,
 };
 use crate::raft::type_config::TypeConfig;
-use crate::state::snapshot::{Packer, Part, PartError, SnapshotData, Unpacker};
+use crate::state::snapshot::{Packer, Part, PartError, Snapshot, SnapshotData, Unpacker};
+use crate::state::store::StateStore;
 use futures::StreamExt;
-use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
+use openraft::type_config::alias::SnapshotMetaOf;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 /// Parts packed ahead of the network, each about a megabyte.
 const PARTS_AHEAD: usize = 4;
 
-type Snapshot = SnapshotOf<TypeConfig, SnapshotData>;
 type SnapshotMeta = SnapshotMetaOf<TypeConfig>;
 
 /// The parts of a snapshot, packed while they are sent.
@@ -86,34 +85,36 @@ pub(crate) async fn receive_begin(
 pub(crate) async fn receive_rows(
     begin: SnapshotBegin,
     mut parts: Requests<SnapshotPart>,
-    core: &Core,
+    (store, chores): (&dyn StateStore, &Chores),
 ) -> Result<Received, PeerError> {
     let meta = SnapshotMeta {
         last_log_id: begin.last_log_id.map(convert::log_id_in),
         last_membership: convert::membership_in(&begin.membership)?,
     };
     let vote = convert::vote_in(begin.vote)?;
-    let incoming = core
-        .store
+    let incoming = store
         .receive()
         .map_err(|error| PeerError::Failed(error.to_string()))?;
-    let mut unpacker = Unpacker::new(incoming);
+    let mut unpacking = (Unpacker::default(), incoming);
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
-                let written = core.links.chores.run(Chore::SnapshotPart, move || {
-                    unpacker
-                        .rows(rows.checksum, &rows.compressed)
-                        .map(|()| unpacker)
+                let written = chores.run(Chore::SnapshotPart, move || {
+                    let (mut unpacker, mut incoming) = unpacking;
+                    let writes = unpacker.rows(rows.checksum, &rows.compressed)?;
+                    incoming.write(&writes)?;
+                    Ok((unpacker, incoming))
                 });
-                unpacker = written
+                unpacking = written
                     .await
                     .map_err(|error| PeerError::Failed(error.to_string()))?
                     .map_err(refused)?;
             }
             Some(snapshot_part::Part::End(end)) => {
                 let digest = convert::digest_in(&end.digest)?;
-                let snapshot = unpacker.end(end.rows_count, digest).map_err(refused)?;
+                let (unpacker, incoming) = unpacking;
+                unpacker.end(end.rows_count, digest).map_err(refused)?;
+                let snapshot = SnapshotData::Received(incoming);
                 return Ok(Received {
                     vote,
                     snapshot: Snapshot { meta, snapshot },

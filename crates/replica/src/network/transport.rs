@@ -3,10 +3,12 @@
 use crate::network::calls::PeerCalls;
 use crate::network::client::GrpcPeer;
 use crate::network::server;
+use crate::network::sockets::{PlainSockets, Sockets};
 use futures::future::BoxFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// How members reach each other.
@@ -27,13 +29,29 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'static, io::Result<()>>;
 }
 
-/// gRPC over TCP.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GrpcTransport;
+/// gRPC, over TCP or what its host makes of it.
+#[derive(Clone)]
+pub struct GrpcTransport {
+    sockets: Arc<dyn Sockets>,
+}
+
+impl GrpcTransport {
+    /// gRPC over these sockets.
+    #[must_use]
+    pub fn over(sockets: Arc<dyn Sockets>) -> Self {
+        Self { sockets }
+    }
+}
+
+impl Default for GrpcTransport {
+    fn default() -> Self {
+        Self::over(Arc::new(PlainSockets))
+    }
+}
 
 impl Transport for GrpcTransport {
     fn connect(&self, address: &str) -> Arc<dyn PeerCalls> {
-        Arc::new(GrpcPeer::new(address))
+        Arc::new(GrpcPeer::new(address, self.sockets.as_ref()))
     }
 
     fn serve(
@@ -42,6 +60,11 @@ impl Transport for GrpcTransport {
         peer: Arc<dyn PeerCalls>,
         shutdown: CancellationToken,
     ) -> BoxFuture<'static, io::Result<()>> {
-        Box::pin(server::serve(listen, peer, shutdown))
+        let sockets = self.sockets.clone();
+        Box::pin(async move {
+            let listener = TcpListener::bind(listen).await?;
+            server::serve(sockets.accept(listener), peer, shutdown);
+            Ok(())
+        })
     }
 }

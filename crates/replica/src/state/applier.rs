@@ -18,7 +18,7 @@ use crate::state::snapshot::SnapshotData;
 use crate::state::store::{SharedReader, StateStore};
 use flotilla_engine::codec::DecodeError;
 use flotilla_engine::store::{StoreError, Writes};
-use flotilla_engine::{Effect, Engine, NodeId};
+use flotilla_engine::{ENGINE_VERSION_FIRST, Effect, Engine, NodeId};
 use openraft::EntryPayload;
 use openraft::storage::ApplyResponder;
 use std::collections::BTreeSet;
@@ -50,6 +50,11 @@ pub(crate) enum ApplyError {
         expected: Option<LogId>,
         found: Option<LogId>,
     },
+    #[error(
+        "the cluster has agreed on engine version {agreed}, but this binary knows {known} at most: \
+         start a newer one"
+    )]
+    EngineVersion { agreed: u32, known: u32 },
 }
 
 /// What the applier is asked to do.
@@ -67,6 +72,8 @@ pub(crate) struct Outlets {
     pub(crate) progress: watch::Sender<Progress>,
     pub(crate) membership: watch::Sender<Arc<StoredMembership>>,
     pub(crate) purge_floor: watch::Sender<u64>,
+    /// The engine version on which the cluster has agreed.
+    pub(crate) engine_version: watch::Sender<u32>,
     /// The last index that a power cut would leave.
     pub(crate) state_durable: watch::Sender<Option<u64>>,
     pub(crate) divergence: watch::Sender<Option<Divergence>>,
@@ -84,6 +91,7 @@ impl Outlets {
             progress: watch::Sender::default(),
             membership: watch::Sender::default(),
             purge_floor: watch::Sender::default(),
+            engine_version: watch::Sender::new(ENGINE_VERSION_FIRST),
             state_durable: watch::Sender::default(),
             divergence: watch::Sender::default(),
             split: watch::Sender::default(),
@@ -112,6 +120,8 @@ pub(crate) struct Applier {
     pub(crate) node_id: u64,
     /// Digests are compared at multiples of this index.
     pub(crate) digest_interval: u64,
+    /// The newest engine version that this binary knows.
+    pub(crate) engine_version: u32,
     pub(crate) store: Arc<dyn StateStore>,
     pub(crate) clock: Arc<StampClock>,
     pub(crate) outlets: Outlets,
@@ -134,6 +144,7 @@ struct Applied {
 enum After {
     Membership(StoredMembership),
     PurgeFloor(u64),
+    EngineVersion(u32),
     Divergence(Divergence),
     Split(u64),
 }
@@ -141,27 +152,8 @@ enum After {
 impl Applier {
     /// Opens the engine over the store, and works off what is sent until the returned sender is gone.
     pub(crate) fn spawn(self, chores: &Chores) -> Result<mpsc::Sender<Job>, ApplyError> {
-        let reader = self.store.reader();
-        let engine = Engine::open(reader.as_ref())?;
-        let progress = rows::progress(reader.as_ref())?;
-        let outlets = &self.outlets;
-        outlets
-            .membership
-            .send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
-        outlets
-            .purge_floor
-            .send_replace(rows::purge_floor(reader.as_ref())?);
-        outlets.state_durable.send_replace(progress.index());
-        outlets.progress.send_replace(progress);
-        self.clock.observe(progress.now_ms);
+        let mut active = self.open()?;
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let mut active = ActiveApplier {
-            applier: self,
-            engine,
-            reader,
-            progress,
-            failure: None,
-        };
         let name = format!("apply-{}", active.applier.node_id);
         chores
             .serve((name, Chore::Apply), receiver, move |job, _| {
@@ -170,10 +162,37 @@ impl Applier {
             .map_err(|error| StoreError(Box::new(error)))?;
         Ok(sender)
     }
+
+    /// Opens the engine over the store.
+    pub(crate) fn open(self) -> Result<ActiveApplier, ApplyError> {
+        let reader = self.store.reader();
+        let engine = Engine::open(reader.as_ref(), rows::engine_version(reader.as_ref())?)?;
+        let progress = rows::progress(reader.as_ref())?;
+        let outlets = &self.outlets;
+        outlets
+            .membership
+            .send_replace(Arc::new(rows::stored_membership(reader.as_ref())?));
+        outlets
+            .purge_floor
+            .send_replace(rows::purge_floor(reader.as_ref())?);
+        outlets
+            .engine_version
+            .send_replace(rows::engine_version(reader.as_ref())?);
+        outlets.state_durable.send_replace(progress.index());
+        outlets.progress.send_replace(progress);
+        self.clock.observe(progress.now_ms);
+        Ok(ActiveApplier {
+            applier: self,
+            engine,
+            reader,
+            progress,
+            failure: None,
+        })
+    }
 }
 
 /// An applier with what it has open; on a thread of its own or as a task.
-struct ActiveApplier {
+pub(crate) struct ActiveApplier {
     applier: Applier,
     engine: Engine,
     reader: Arc<dyn SharedReader>,
@@ -215,7 +234,11 @@ impl ActiveApplier {
             .map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
     }
 
-    fn apply(
+    /// Applies the next entry.
+    ///
+    /// # Errors
+    /// [`ApplyError`]: no further entry can be applied.
+    pub(crate) fn apply(
         &mut self,
         entry: LogEntry,
         responder: Option<ApplyResponder<TypeConfig>>,
@@ -297,7 +320,7 @@ impl ActiveApplier {
         Ok(applied)
     }
 
-    fn control(&self, control: Control) -> Result<Applied, ApplyError> {
+    fn control(&mut self, control: Control) -> Result<Applied, ApplyError> {
         let mut applied = Applied::default();
         match control {
             Control::PurgeFloor { index } => {
@@ -313,8 +336,25 @@ impl ActiveApplier {
             } => {
                 self.compare_digests(&mut applied, index, (node, digest))?;
             }
+            Control::RaiseEngineVersion { version } => {
+                self.check_known(version)?;
+                if version > rows::engine_version(self.reader.as_ref())? {
+                    rows::put_engine_version(&mut applied.writes, version);
+                    self.engine.set_version(version);
+                    applied.after.push(After::EngineVersion(version));
+                }
+            }
         }
         Ok(applied)
+    }
+
+    /// Refuses what this binary would decide differently from the others.
+    fn check_known(&self, agreed: u32) -> Result<(), ApplyError> {
+        let known = self.applier.engine_version;
+        if agreed > known {
+            return Err(ApplyError::EngineVersion { agreed, known });
+        }
+        Ok(())
     }
 
     fn compare_digests(
@@ -369,6 +409,10 @@ impl ActiveApplier {
                     drop(outlets.membership.send_replace(Arc::new(stored)))
                 }
                 After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
+                After::EngineVersion(version) => {
+                    tracing::info!(version, "all members know this engine version, and use it");
+                    outlets.engine_version.send_replace(version);
+                }
                 After::Split(index) => drop(outlets.split.send_replace(Some(index))),
                 After::Divergence(divergence) => {
                     outlets.divergence.send_replace(Some(divergence));
@@ -400,6 +444,7 @@ impl ActiveApplier {
         if found != expected {
             return Err(ApplyError::SnapshotMismatch { expected, found });
         }
+        self.check_known(rows::engine_version(incoming.reader())?)?;
         if let Some(identity) = &local {
             let mut writes = Writes::new();
             rows::put_identity(&mut writes, identity);
@@ -408,7 +453,8 @@ impl ActiveApplier {
         incoming.install()?;
         store.capture()?;
         self.reader = store.reader();
-        self.engine = Engine::open(self.reader.as_ref())?;
+        let version = rows::engine_version(self.reader.as_ref())?;
+        self.engine = Engine::open(self.reader.as_ref(), version)?;
         self.progress = rows::progress(self.reader.as_ref())?;
         let outlets = &self.applier.outlets;
         outlets
@@ -417,6 +463,9 @@ impl ActiveApplier {
         outlets
             .purge_floor
             .send_replace(rows::purge_floor(self.reader.as_ref())?);
+        outlets
+            .engine_version
+            .send_replace(rows::engine_version(self.reader.as_ref())?);
         outlets.state_durable.send_replace(self.progress.index());
         outlets.progress.send_replace(self.progress);
         outlets.feed.publish(Notice::Lost);

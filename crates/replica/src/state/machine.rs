@@ -6,7 +6,7 @@ use crate::membership::StoredMembership;
 use crate::raft::type_config::{LogId, TypeConfig};
 use crate::state::applier::{Applier, ApplyError, Job, Outlets};
 use crate::state::rows;
-use crate::state::snapshot::{SnapshotData, meta_of};
+use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::{SharedReader, StateStore};
 use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftStateMachine};
@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::{mpsc, oneshot};
 
-type Snapshot = openraft::type_config::alias::SnapshotOf<TypeConfig, SnapshotData>;
 type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
 
 /// The state machine as openraft sees it; clones share it.

@@ -71,6 +71,19 @@ impl RocksState {
     }
 }
 
+impl RocksState {
+    /// A copy of the rows as they are now, below another data directory; hard links mostly. What is
+    /// written to one of the two is not in the other.
+    pub(crate) fn copy_to(&self, data_directory: &Path) -> Result<Self, StoreError> {
+        let generations = data_directory.join(Self::PARTS[0]);
+        fs::create_dir_all(&generations).map_err(failed)?;
+        let current = self.inner.current();
+        current.flush()?;
+        current.checkpoint(&generations.join(directory_name(1)))?;
+        Self::open(data_directory)
+    }
+}
+
 impl Inner {
     fn current(&self) -> Arc<Generation> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))

@@ -3,8 +3,9 @@
 //! The engine's keys begin with a table number from `0x01` to `0xEF`; ours begin above. Numbers are
 //! appended and never reused.
 
-use crate::membership::{self, MembershipError, StoredMembership};
+use crate::membership::{self, StoredMembership};
 use crate::raft::type_config::LogId;
+use flotilla_engine::ENGINE_VERSION_FIRST;
 use flotilla_engine::codec::{self, DecodeError};
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Writes};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,7 @@ const MEMBERSHIP: [u8; 2] = [REPLICATED, 1];
 const PURGE_FLOOR: [u8; 2] = [REPLICATED, 2];
 const DIGEST_REPORTS: [u8; 2] = [REPLICATED, 3];
 const RETIRED: [u8; 2] = [REPLICATED, 4];
+const ENGINE_VERSION: [u8; 2] = [REPLICATED, 5];
 const IDENTITY: [u8; 2] = [LOCAL, 1];
 const DIVERGENCE: [u8; 2] = [LOCAL, 2];
 
@@ -144,10 +146,7 @@ pub(crate) fn stored_membership(rows: &dyn Reader) -> Result<StoredMembership, R
     let Some(bytes) = rows.get(&MEMBERSHIP)? else {
         return Ok(StoredMembership::default());
     };
-    membership::decode_stored(&bytes).map_err(|error: MembershipError| RowError::Corrupt {
-        row: "membership",
-        error: error.to_string(),
-    })
+    membership::decode_stored(&bytes).map_err(|error| corrupt("membership", error))
 }
 
 /// The ids of members that were removed, which are never used again.
@@ -162,6 +161,18 @@ pub(crate) fn retired(rows: &dyn Reader) -> Result<BTreeSet<u64>, RowError> {
 pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
     let value = VersionedRetired::V1(retired.clone());
     writes.insert(RETIRED.to_vec(), Some(codec::encode(&value)));
+}
+
+/// The engine version on which the cluster has agreed (design rule 12).
+pub(crate) fn engine_version(rows: &dyn Reader) -> Result<u32, RowError> {
+    let bytes = rows.get(&ENGINE_VERSION)?;
+    bytes.map_or(Ok(ENGINE_VERSION_FIRST), |bytes| {
+        decode("engine version", &bytes)
+    })
+}
+
+pub(crate) fn put_engine_version(writes: &mut Writes, version: u32) {
+    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&version)));
 }
 
 pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
@@ -245,6 +256,53 @@ pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowErr
     Ok(Some(divergence))
 }
 
+/// Makes the state's rows those of another cluster: with these members, none of them removed before, and
+/// nothing that replicas of the old one had told each other.
+pub(crate) fn put_new_cluster(
+    rows: &dyn Reader,
+    writes: &mut Writes,
+    members: &StoredMembership,
+) -> Result<(), RowError> {
+    trim_digest_reports(rows, writes, 0)?;
+    writes.insert(RETIRED.to_vec(), None);
+    put_membership(writes, members);
+    Ok(())
+}
+
+/// Whether a key is the replica's own, and none of the engine's.
+pub(crate) fn is_own(key: &[u8]) -> bool {
+    key.first().is_some_and(|first| *first >= REPLICATED)
+}
+
+/// The name of an own row that travels, if it can be read.
+pub(crate) fn check(key: &[u8], value: &[u8]) -> Result<&'static str, RowError> {
+    match key {
+        key if key == MEMBERSHIP => {
+            let read = membership::decode_stored(value);
+            read.map_err(|error| corrupt("membership", error))?;
+        }
+        key if key == PURGE_FLOOR => check_as::<u64>("purge floor", value)?,
+        key if key == ENGINE_VERSION => check_as::<u32>("engine version", value)?,
+        key if key == RETIRED => check_as::<VersionedRetired>("removed members", value)?,
+        key if key == PROGRESS => check_as::<VersionedProgress>("progress", value)?,
+        key if key.starts_with(&DIGEST_REPORTS) => {
+            check_as::<VersionedReports>("digest report", value)?;
+        }
+        unknown => {
+            let error = format!("there is no row {unknown:02x?}");
+            return Err(corrupt("unknown", error));
+        }
+    }
+    Ok("Replica")
+}
+
+fn check_as<T: serde::de::DeserializeOwned>(
+    row: &'static str,
+    value: &[u8],
+) -> Result<(), RowError> {
+    decode::<T>(row, value).map(|_| ())
+}
+
 /// The rows that a snapshot carries.
 pub(crate) fn travelling() -> KeyRange {
     KeyRange {
@@ -258,10 +316,14 @@ fn reports_key(index: u64) -> Vec<u8> {
 }
 
 fn decode<T: serde::de::DeserializeOwned>(row: &'static str, bytes: &[u8]) -> Result<T, RowError> {
-    codec::decode(bytes).map_err(|error: DecodeError| RowError::Corrupt {
+    codec::decode(bytes).map_err(|error: DecodeError| corrupt(row, error))
+}
+
+fn corrupt(row: &'static str, error: impl ToString) -> RowError {
+    RowError::Corrupt {
         row,
         error: error.to_string(),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -291,12 +353,14 @@ mod tests {
         put_identity(&mut writes, &identity);
         put_divergence(&mut writes, &divergence);
         put_retired(&mut writes, &BTreeSet::from([4, 9]));
+        put_engine_version(&mut writes, 3);
         put_membership(&mut writes, &StoredMembership::default());
         let mut store = MemoryStore::default();
         store.write(&writes);
         assert_eq!(super::progress(&store).unwrap(), progress);
         assert_eq!(purge_floor(&store).unwrap(), 7);
         assert_eq!(retired(&store).unwrap(), BTreeSet::from([4, 9]));
+        assert_eq!(engine_version(&store).unwrap(), 3);
         assert_eq!(super::identity(&store).unwrap(), Some(identity));
         assert_eq!(super::divergence(&store).unwrap(), Some(divergence));
         assert_eq!(
@@ -336,10 +400,12 @@ mod tests {
         );
         put_digest_reports(&mut writes, 9, &BTreeMap::from([(1, 5)]));
         put_retired(&mut writes, &BTreeSet::from([4, 9]));
-        let golden: [(&[u8], &[u8]); 6] = [
+        put_engine_version(&mut writes, 2);
+        let golden: [(&[u8], &[u8]); 7] = [
             (&[0xF0, 2], &[1, 7]),
             (&[0xF0, 3, 0, 0, 0, 0, 0, 0, 0, 9], &[1, 0, 1, 1, 5]),
             (&[0xF0, 4], &[1, 0, 2, 4, 9]),
+            (&[0xF0, 5], &[1, 2]),
             (&[0xF1, 1], &[1, 0, 1, 3, 8, 5, 251, 44, 1]),
             (&[0xF2, 1], &[1, 0, 2, 99]),
             (&[0xF2, 2], &[1, 0, 8, 1, 2]),
@@ -353,6 +419,7 @@ mod tests {
         let store = MemoryStore::default();
         assert_eq!(progress(&store).unwrap(), Progress::default());
         assert_eq!(purge_floor(&store).unwrap(), 0);
+        assert_eq!(engine_version(&store).unwrap(), ENGINE_VERSION_FIRST);
         assert_eq!(identity(&store).unwrap(), None);
     }
 

@@ -14,6 +14,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
+/// A snapshot with what it says about itself.
+pub(crate) type Snapshot = openraft::type_config::alias::SnapshotOf<TypeConfig, SnapshotData>;
 type SnapshotMeta = openraft::type_config::alias::SnapshotMetaOf<TypeConfig>;
 
 /// Rows are packed into parts of about this size before compression.
@@ -85,7 +87,8 @@ pub(crate) struct Packer {
     rows: Arc<dyn SharedReader>,
     /// What is not packed yet; unset after the end.
     rest: Option<KeyRange>,
-    rows_count: u64,
+    /// The rows in all parts so far.
+    pub(crate) rows_count: u64,
     hasher: Xxh3,
 }
 
@@ -119,24 +122,16 @@ impl Packer {
     }
 }
 
-/// Takes parts until the end.
+/// Takes parts until the end, and gives the rows in them.
+#[derive(Default)]
 pub(crate) struct Unpacker {
-    incoming: Box<dyn Incoming>,
     rows_count: u64,
     hasher: Xxh3,
 }
 
 impl Unpacker {
-    pub(crate) fn new(incoming: Box<dyn Incoming>) -> Self {
-        Self {
-            incoming,
-            rows_count: 0,
-            hasher: Xxh3::new(),
-        }
-    }
-
     /// Takes a part of rows.
-    pub(crate) fn rows(&mut self, checksum: u32, compressed: &[u8]) -> Result<(), PartError> {
+    pub(crate) fn rows(&mut self, checksum: u32, compressed: &[u8]) -> Result<Writes, PartError> {
         let found = crc32fast::hash(compressed);
         if found != checksum {
             return Err(PartError::Checksum {
@@ -148,18 +143,18 @@ impl Unpacker {
         let writes = parse(&plain)?;
         self.hasher.update(&plain);
         self.rows_count += writes.len() as u64;
-        Ok(self.incoming.write(&writes)?)
+        Ok(writes)
     }
 
-    /// Takes the end.
-    pub(crate) fn end(self, rows_count: u64, digest: u128) -> Result<SnapshotData, PartError> {
+    /// Takes the end: nothing is missing.
+    pub(crate) fn end(self, rows_count: u64, digest: u128) -> Result<(), PartError> {
         if rows_count != self.rows_count || digest != self.hasher.digest128() {
             return Err(PartError::Incomplete {
                 expected: rows_count,
                 found: self.rows_count,
             });
         }
-        Ok(SnapshotData::Received(self.incoming))
+        Ok(())
     }
 }
 
@@ -244,24 +239,6 @@ mod tests {
     use super::*;
     use flotilla_engine::store::MemoryStore;
 
-    #[derive(Default)]
-    struct Received(MemoryStore);
-
-    impl Incoming for Received {
-        fn write(&mut self, writes: &Writes) -> Result<(), StoreError> {
-            self.0.write(writes);
-            Ok(())
-        }
-
-        fn reader(&self) -> &dyn Reader {
-            &self.0
-        }
-
-        fn install(self: Box<Self>) -> Result<(), StoreError> {
-            Ok(())
-        }
-    }
-
     fn store(rows_count: u32) -> MemoryStore {
         let mut store = MemoryStore::default();
         let row = |number: u32| (number.to_be_bytes().to_vec(), Some(vec![7; 5_000]));
@@ -275,15 +252,18 @@ mod tests {
         std::iter::from_fn(|| packer.pack().unwrap()).collect()
     }
 
-    fn unpack(parts: &[Part]) -> Result<SnapshotData, PartError> {
-        let mut unpacker = Unpacker::new(Box::new(Received::default()));
+    fn unpack(parts: &[Part]) -> Result<MemoryStore, PartError> {
+        let mut unpacker = Unpacker::default();
+        let mut received = MemoryStore::default();
         for part in parts {
             match part {
                 Part::Rows {
                     checksum,
                     compressed,
-                } => unpacker.rows(*checksum, compressed)?,
-                Part::End { rows_count, digest } => return unpacker.end(*rows_count, *digest),
+                } => received.write(&unpacker.rows(*checksum, compressed)?),
+                Part::End { rows_count, digest } => {
+                    return unpacker.end(*rows_count, *digest).map(|()| received);
+                }
             }
         }
         Err(PartError::Unpack("no end".to_owned()))
@@ -294,23 +274,11 @@ mod tests {
         let store = store(1_000);
         let parts = packed(&store);
         assert!(parts.len() > 3, "several parts and an end");
-        let SnapshotData::Received(incoming) = unpack(&parts).unwrap() else {
-            panic!("a received snapshot");
-        };
-        let mut seen = 0;
-        let everything = flotilla_engine::store::KeyRange {
-            from: vec![],
-            to: vec![0xFF],
-        };
-        incoming
-            .reader()
-            .scan(&everything, Order::Ascending, &mut |key, value| {
-                assert_eq!(store.get(key).unwrap().unwrap(), value);
-                seen += 1;
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        assert_eq!(seen, 1_000);
+        let received = unpack(&parts).unwrap();
+        assert_eq!(received.rows().count(), 1_000);
+        for (key, value) in received.rows() {
+            assert_eq!(store.get(key).unwrap().unwrap(), value);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::tables::ActionKind;
-use flotilla_engine::{Body, Command, NodeId, RegisterAction, Rejection, Reply};
+use flotilla_engine::{Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply};
 use flotilla_replica::{
     ChangeError, ClusterChange, Config, Formation, Hooks, Replica, SubmitError, Tuning,
 };
@@ -25,6 +25,8 @@ pub(crate) struct Cluster {
     tuning: Tuning,
     /// Keeps the address of a node that has not started from being given to others.
     reserved: BTreeMap<u64, TcpListener>,
+    /// The newest engine versions that nodes know, where they are not this build's.
+    engine_versions: BTreeMap<u64, u32>,
 }
 
 impl Cluster {
@@ -44,7 +46,13 @@ impl Cluster {
             peers,
             tuning,
             reserved,
+            engine_versions: BTreeMap::new(),
         }
+    }
+
+    /// Has a node know another engine version when it is started next, as another release would.
+    pub(crate) fn set_engine_version(&mut self, id: u64, version: u32) {
+        self.engine_versions.insert(id, version);
     }
 
     /// A started cluster with a leader.
@@ -73,6 +81,7 @@ impl Cluster {
             client_address: format!("client-{id}:9000"),
             data_directory: self.data_directory(id),
             version: "test".to_owned(),
+            engine_version: *self.engine_versions.get(&id).unwrap_or(&ENGINE_VERSION),
             tuning: self.tuning.clone(),
         }
     }
@@ -246,12 +255,19 @@ pub(crate) fn register(name: &str) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
-/// Submits a command with a long deadline.
+/// Submits a command with a long deadline, and again while there is no leader: on a busy machine that may last
+/// for longer than a node waits for one.
 pub(crate) async fn submit(
     replica: &Replica,
     command: Command,
 ) -> Result<Result<Reply, Rejection>, SubmitError> {
-    replica.submit(command, Instant::now() + LONG).await
+    let deadline = Instant::now() + LONG;
+    loop {
+        match replica.submit(command.clone(), deadline).await {
+            Err(SubmitError::NoLeader) if Instant::now() < deadline => {}
+            submitted => return submitted,
+        }
+    }
 }
 
 /// Submits a command that may be repeated until it is known what became of it.

@@ -4,6 +4,7 @@ mod peer;
 
 pub use peer::Peer;
 
+use crate::tls::TlsFiles;
 use flotilla_replica::Tuning;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -35,11 +36,21 @@ pub struct ServerConfig {
     pub join: Option<String>,
     /// Whether other machines may connect although nothing is encrypted.
     pub insecure: bool,
+    /// The node's certificate, for clients, peers and HTTP, with those between it and the authority: a
+    /// PEM file, looked at again while the node runs. All three files of TLS, or none.
+    pub tls_cert: Option<PathBuf>,
+    /// The key of `tls_cert`: a PEM file.
+    pub tls_key: Option<PathBuf>,
+    /// The authorities that have signed the certificates of nodes and clients: a PEM file.
+    pub tls_ca: Option<PathBuf>,
     /// A snapshot is made after so many bytes of log.
     pub snapshot_log_bytes: u64,
     /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
     /// In bytes, not below `snapshot_log_bytes`.
     pub log_bytes_max: u64,
+    /// With less free than this on the disk no new work is taken, and with less than half of it nothing is
+    /// written that can be refused. In bytes; 0: the disk is not looked at.
+    pub disk_reserve_bytes: u64,
 }
 
 /// Why a configuration is refused.
@@ -79,6 +90,12 @@ pub enum ConfigInvalid {
         /// Its value.
         found: SocketAddr,
     },
+    /// Some of the files of TLS are named.
+    #[error("expected `tls_cert`, `tls_key` and `tls_ca` together, but `{missing}` is not given")]
+    TlsIncomplete {
+        /// The key that is missing.
+        missing: &'static str,
+    },
     /// Clients cannot be told where the node is.
     #[error(
         "expected `advertise`, since `listen` is {0}, which names no machine, but it is not given"
@@ -113,8 +130,12 @@ impl Default for ServerConfig {
             peers: Vec::new(),
             join: None,
             insecure: false,
+            tls_cert: None,
+            tls_key: None,
+            tls_ca: None,
             snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
             log_bytes_max: Tuning::default().log_bytes_max,
+            disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
         }
     }
 }
@@ -122,7 +143,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// The names of all keys: those of the file, the flags and, in capitals behind `FLO_`, the
     /// environment.
-    pub const KEYS: [&str; 11] = [
+    pub const KEYS: [&str; 15] = [
         "node_id",
         "listen",
         "http_listen",
@@ -132,8 +153,12 @@ impl ServerConfig {
         "peers",
         "join",
         "insecure",
+        "tls_cert",
+        "tls_key",
+        "tls_ca",
         "snapshot_log_bytes",
         "log_bytes_max",
+        "disk_reserve_bytes",
     ];
 
     /// Checks what a single field cannot say.
@@ -149,6 +174,7 @@ impl ServerConfig {
         }
         self.check_log()?;
         self.check_peers()?;
+        self.check_tls()?;
         self.check_addresses()
     }
 
@@ -161,6 +187,39 @@ impl ServerConfig {
             .iter()
             .map(|peer| (peer.node_id, peer.address.clone()))
             .collect()
+    }
+
+    /// The files of TLS, when the node is to have it.
+    pub(crate) fn tls_files(&self) -> Option<TlsFiles> {
+        Some(TlsFiles {
+            cert: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
+            ca: self.tls_ca.clone()?,
+        })
+    }
+
+    /// The hosts under which others are told to connect to the node, with the keys that say so.
+    pub(crate) fn own_hosts(&self) -> Vec<(&'static str, String)> {
+        let own = self.peers.iter().find(|peer| peer.node_id == self.node_id);
+        let for_peers = own.map(|peer| ("peers", host(&peer.address).to_owned()));
+        let for_clients = match &self.advertise {
+            Some(advertise) => ("advertise", host(advertise).to_owned()),
+            None => ("listen", self.listen.ip().to_string()),
+        };
+        for_peers.into_iter().chain([for_clients]).collect()
+    }
+
+    fn check_tls(&self) -> Result<(), ConfigInvalid> {
+        let files = [
+            ("tls_cert", &self.tls_cert),
+            ("tls_key", &self.tls_key),
+            ("tls_ca", &self.tls_ca),
+        ];
+        let is_plain = files.iter().all(|(_, file)| file.is_none());
+        match files.into_iter().find(|(_, file)| file.is_none()) {
+            Some((missing, _)) if !is_plain => Err(ConfigInvalid::TlsIncomplete { missing }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn check_peers(&self) -> Result<(), ConfigInvalid> {
@@ -229,7 +288,9 @@ impl ServerConfig {
             .into_iter()
             .find(|(_, address)| !address.ip().is_loopback())
         {
-            Some((key, found)) if !self.insecure => Err(ConfigInvalid::NotLoopback { key, found }),
+            Some((key, found)) if !self.insecure && self.tls_files().is_none() => {
+                Err(ConfigInvalid::NotLoopback { key, found })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -245,8 +306,12 @@ impl ConfigInvalid {
             }
             Self::PeersAndJoin => Some("a first member has `peers`, a later node has `join`"),
             Self::NotLoopback { .. } => Some(
-                "nothing is encrypted yet: say `--insecure` where the network itself is trusted",
+                "give the node certificates with `tls_cert`, `tls_key` and `tls_ca`, or say `--insecure` where \
+                 the network itself is trusted",
             ),
+            Self::TlsIncomplete { .. } => {
+                Some("`flo cert dev DIR` makes all three, for a cluster that is tried out")
+            }
             Self::NodeIdZero
             | Self::PeerRepeated(_)
             | Self::PeerAddressRepeated(_)
@@ -267,6 +332,12 @@ fn check_address(key: &'static str, text: &str) -> Result<(), ConfigInvalid> {
         key,
         found: text.to_owned(),
     })
+}
+
+/// The host of a `host:port`, without the brackets of an IPv6 address.
+fn host(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 /// Whether a text is a `host:port`.
@@ -350,11 +421,28 @@ mod tests {
                 "`peer_listen` to be a loopback address",
             ),
             (json!({"data_dir": ""}), "`data_dir`"),
+            (
+                json!({"tls_cert": "a", "tls_ca": "b"}),
+                "`tls_key` is not given",
+            ),
         ];
         for (value, expected) in cases {
             let found = fault(value.clone());
             assert!(found.contains(expected), "{value}: {found}");
         }
+    }
+
+    #[test]
+    fn a_node_with_certificates_may_be_reached_from_elsewhere() {
+        let value = json!({
+            "listen": "0.0.0.0:9000", "peer_listen": "0.0.0.0:9001", "advertise": "node-1:9000",
+            "peers": "1=[fd00::1]:9001,2=node-2:9001",
+            "tls_cert": "node.pem", "tls_key": "node-key.pem", "tls_ca": "ca.pem",
+        });
+        assert_eq!(fault(value.clone()), "");
+        let hosts = parse(value).unwrap().own_hosts();
+        let expected = [("peers", "fd00::1"), ("advertise", "node-1")];
+        assert_eq!(hosts, expected.map(|(key, host)| (key, host.to_owned())));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) fn message(status: Status, answered_by: NodeId) -> v1::ClusterStatus 
         term: status.term,
         nodes: status.nodes.into_iter().map(node).collect(),
         answered_by: answered_by.0,
+        engine_version: status.engine_version,
     }
 }
 
@@ -28,6 +29,7 @@ fn node(status: NodeStatus) -> v1::NodeStatus {
         lag: status.lag,
         healthy: status.is_healthy,
         version: status.version,
+        engine_version: status.engine_version,
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod finding;
 pub(crate) mod group;
 pub(crate) mod kv;
 pub(crate) mod plan;
+pub(crate) mod quarantine;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod stream;

@@ -38,12 +38,12 @@ impl Link {
         let leader = leader.ok_or_else(|| Status::unavailable("no leader is known"))?;
         let endpoint = Endpoint::from_shared(format!("http://{}", leader.client_address))
             .map_err(|error| Status::unavailable(error.to_string()))?;
-        let channel = endpoint
+        let endpoint = endpoint
             .connect_timeout(CONNECT_DEADLINE)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(Duration::from_secs(2))
-            .keep_alive_timeout(Duration::from_secs(2))
-            .connect_lazy();
+            .keep_alive_timeout(Duration::from_secs(2));
+        let channel = context.sockets.channel(&endpoint);
         let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
         let mut outgoing = Outgoing {
             sender,

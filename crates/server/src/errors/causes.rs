@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use flotilla_engine::ids::NameInvalid;
 use flotilla_engine::store::StoreError;
 use flotilla_engine::{Rejection, RejectionCode};
-use flotilla_replica::{ChangeError, ChangeRefusal, ReadError, SubmitError};
+use flotilla_replica::{BackupError, ChangeError, ChangeRefusal, ReadError, SubmitError};
 use std::time::Duration;
 use tonic::Code;
 
@@ -46,7 +46,15 @@ impl From<SubmitError> for Refusal {
                 Self::overloaded("expected room for the command, but too many wait already")
                     .after(Duration::from_millis(retry_after_ms))
             }
+            SubmitError::DiskLow => disk_low(),
+            SubmitError::EngineVersionLow { .. } => {
+                let message = format!("expected every member to know this command, but {error}");
+                Self::new(ServerCode::EngineVersionLow, message).with_hint(
+                    "upgrade the members that run an older binary: `flo cluster status` shows them",
+                )
+            }
             SubmitError::NoLeader => no_leader(),
+            SubmitError::NotAMember => Self::not_a_member(),
             SubmitError::Unknown => Self::new(
                 ServerCode::OutcomeUnknown,
                 "expected an answer in time, but there is none: the command may have been applied",
@@ -89,6 +97,7 @@ fn code(refusal: &ChangeRefusal) -> ServerCode {
         ChangeRefusal::QuorumAtRisk { .. } => ServerCode::QuorumAtRisk,
         ChangeRefusal::ChangeUnderWay => ServerCode::ChangeUnderWay,
         ChangeRefusal::NotTakenOver => ServerCode::NotTakenOver,
+        ChangeRefusal::BinaryTooOld { .. } => ServerCode::BinaryTooOld,
     }
 }
 
@@ -96,6 +105,7 @@ impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::NoLeader => no_leader(),
+            ReadError::NotAMember => Self::not_a_member(),
             ReadError::NotReadable => Self::new(
                 ServerCode::NotReadable,
                 "expected this node to know the state, but it has not caught up since its start",
@@ -107,6 +117,26 @@ impl From<ReadError> for Refusal {
             ReadError::Diverged => diverged(),
             ReadError::Shutdown => Self::shutting_down(),
             ReadError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<BackupError> for Refusal {
+    fn from(error: BackupError) -> Self {
+        let message = error.to_string();
+        match error {
+            BackupError::Read(error) => error.into(),
+            BackupError::UnderWay => Self::new(ServerCode::BackupUnderWay, message)
+                .with_hint("ask another node, or wait until one has ended"),
+            BackupError::SnapshotLate => Self::new(ServerCode::SnapshotLate, message)
+                .with_hint("try again with more time: --timeout"),
+            BackupError::NotAMember(_) => Self::new(ServerCode::NodeNotFound, message)
+                .with_hint("`flo cluster status` shows the members"),
+            BackupError::Unreachable(_) => Self::unavailable(&message)
+                .with_hint("`flo cluster status` shows which members answer"),
+            BackupError::Broken(_) => {
+                Self::internal(message).with_hint("look at the node's log: its disk may be failing")
+            }
         }
     }
 }
@@ -130,9 +160,16 @@ impl From<NameInvalid> for Refusal {
 }
 
 fn no_leader() -> Refusal {
-    let message = "expected a leader within the deadline, but the cluster has none";
+    let message = "expected a leader to answer in time, but this node finds none";
     Refusal::new(ServerCode::NoLeader, message)
         .with_hint("a majority of the nodes must be up; `flo cluster status` shows them")
+}
+
+fn disk_low() -> Refusal {
+    let message = "expected room on the disks of a majority, but too many of them are nearly full";
+    Refusal::new(ServerCode::DiskLow, message)
+        .with_hint("free or add space: the cluster then goes on by itself")
+        .after(ROOM_DELAY)
 }
 
 fn diverged() -> Refusal {

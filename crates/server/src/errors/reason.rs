@@ -56,12 +56,18 @@ codes! {
         "There is no such key, or its time to live is over.";
     Overloaded "overloaded" ResourceExhausted
         "The node has more in hand than it may, and did not look at the request.";
+    DiskLow "disk_low" ResourceExhausted
+        "The disk of the leader, or those of too many members, are nearly full; nothing was done.";
     NoLeader "no_leader" Unavailable
-        "The cluster has no leader, and none was found within the deadline; nothing was done.";
+        "The cluster has no leader, or none was found in time; nothing was done.";
+    NotAMember "not_a_member" Unavailable
+        "The node is not a member of a cluster yet; nothing was done.";
     NotLeader "not_leader" Unavailable
         "Only the leader can answer, and this node does not lead; nothing was done.";
     OutcomeUnknown "outcome_unknown" Unavailable
         "No answer came in time: the command may have been applied, and may still be.";
+    EngineVersionLow "engine_version_low" FailedPrecondition
+        "Not every member runs a binary that knows this command yet; nothing was done.";
     NotReadable "not_readable" Unavailable
         "The node has not caught up with the log since its start.";
     Diverged "diverged" Unavailable
@@ -96,6 +102,12 @@ codes! {
         "Another change of members did not end within the deadline; nothing was changed.";
     NotTakenOver "not_taken_over" Unavailable
         "The voter does not answer, or none took over within the deadline.";
+    BinaryTooOld "binary_too_old" FailedPrecondition
+        "The node that is to become a member runs a binary that does not know what the cluster has agreed on.";
+    BackupUnderWay "backup_under_way" Unavailable
+        "The node gives as many backups as it may at once.";
+    SnapshotLate "snapshot_late" Unavailable
+        "A snapshot was not made within the deadline; it may still be.";
     HelloMissing "hello_missing" DeadlineExceeded
         "The worker opened a stream and did not say who it is.";
     PollReplaced "poll_replaced" Unavailable

@@ -55,6 +55,16 @@ impl Refusal {
             .with_hint("the metadata `flo-leader` names the node that leads, when it is known")
     }
 
+    /// This node waits to be taken into a cluster, or for the first members of its own.
+    pub(crate) fn not_a_member() -> Self {
+        let message =
+            "expected this node to be a member of a cluster, but it still waits to become one";
+        Self::new(ServerCode::NotAMember, message).with_hint(
+            "ask a member; the node's log says whether it waits for the other first members or for \
+             `flo cluster add-learner`",
+        )
+    }
+
     /// Something outside the request failed, and the same request may succeed later.
     pub(crate) fn unavailable(message: &str) -> Self {
         Self::new(ServerCode::Unavailable, message)

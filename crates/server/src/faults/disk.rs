@@ -1,8 +1,8 @@
-//! A disk that takes its time.
+//! A disk that takes its time, or is nearly full.
 
 use flotilla_replica::{
-    DeviceError, DirectoryLock, Durability, Fact, LogDevice, Operation, RecordVisitor, StateStore,
-    Storage, StorageError,
+    DeviceError, DirectoryLock, DiskSpace, Durability, Fact, LogDevice, Operation, RecordVisitor,
+    StateStore, Storage, StorageError,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,19 +12,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// A storage whose log is durable only after as many milliseconds as a file says.
-pub(super) struct SlowStorage<S> {
+/// A storage whose log is durable only after as many milliseconds as the file `fsync` of a folder says,
+/// and that has as many bytes of room as its file `free` says.
+pub(super) struct FaultyStorage<S> {
     storage: S,
-    file: PathBuf,
+    folder: PathBuf,
 }
 
-impl<S> SlowStorage<S> {
-    pub(super) fn new(storage: S, file: PathBuf) -> Self {
-        Self { storage, file }
+impl<S> FaultyStorage<S> {
+    pub(super) fn new(storage: S, folder: PathBuf) -> Self {
+        Self { storage, folder }
     }
 }
 
-impl<S: Storage> Storage for SlowStorage<S> {
+impl<S: Storage> Storage for FaultyStorage<S> {
     fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
         self.storage.lock(data_directory)
     }
@@ -32,12 +33,21 @@ impl<S: Storage> Storage for SlowStorage<S> {
     fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
         Ok(Arc::new(SlowLog {
             log: self.storage.open_log(data_directory)?,
-            file: self.file.clone(),
+            file: self.folder.join("fsync"),
         }))
     }
 
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
         self.storage.open_state(data_directory)
+    }
+
+    fn space(&self, data_directory: &Path) -> io::Result<Option<DiskSpace>> {
+        let space = self.storage.space(data_directory)?;
+        let free_bytes = number(&self.folder.join("free"));
+        Ok(space.map(|space| DiskSpace {
+            free_bytes: free_bytes.unwrap_or(space.free_bytes),
+            ..space
+        }))
     }
 }
 
@@ -73,8 +83,12 @@ fn stand_still(time: Duration) {
 }
 
 fn delay(file: &Path) -> Duration {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    Duration::from_millis(text.trim().parse().unwrap_or(0))
+    Duration::from_millis(number(file).unwrap_or(0))
+}
+
+/// What a file says, if it is there and says a number.
+fn number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod disk;
 pub(crate) mod planted;
 
 use self::clock::WrongClock;
-use self::disk::SlowStorage;
+use self::disk::FaultyStorage;
 use flotilla_replica::{Clock, Hooks, RocksStorage, Storage};
 use std::env;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(crate) fn surroundings() -> Surroundings {
             tracing::warn!(folder = %folder.display(), "clock and disk are as wrong as this folder says");
             Surroundings {
                 clock: Arc::new(WrongClock::new(folder.join("clock"))),
-                storage: Arc::new(SlowStorage::new(RocksStorage, folder.join("fsync"))),
+                storage: Arc::new(FaultyStorage::new(RocksStorage, folder)),
             }
         }
         None => Surroundings {

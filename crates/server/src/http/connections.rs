@@ -3,12 +3,14 @@
 use super::router;
 use crate::context::Context;
 use crate::limits::{HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
+use crate::tls::{Port, Tls};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
@@ -28,7 +30,13 @@ pub(crate) fn serve(
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         let connections = TaskTracker::new();
-        let accepting = accept(&listener, router(context), &connections, &shutdown);
+        let tls = context.tls.clone();
+        let door = Door {
+            router: router(context),
+            tls,
+            shutdown: shutdown.clone(),
+        };
+        let accepting = accept(&listener, &door, &connections);
         tokio::select! {
             () = accepting => {}
             () = shutdown.cancelled() => {}
@@ -38,19 +46,21 @@ pub(crate) fn serve(
     })
 }
 
-async fn accept(
-    listener: &TcpListener,
+/// What each connection is served with.
+#[derive(Clone)]
+struct Door {
     router: Router,
-    connections: &TaskTracker,
-    shutdown: &CancellationToken,
-) {
+    tls: Option<Arc<Tls>>,
+    shutdown: CancellationToken,
+}
+
+async fn accept(listener: &TcpListener, door: &Door, connections: &TaskTracker) {
     let room = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
     // Never closed.
     while let Ok(permit) = room.clone().acquire_owned().await {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let serving = connection(stream, router.clone(), shutdown.clone());
-                connections.spawn(holding(permit, serving));
+                connections.spawn(holding(permit, door.clone().let_in(stream)));
             }
             Err(error) => {
                 tracing::warn!(%error, "an HTTP connection was not taken");
@@ -64,8 +74,23 @@ async fn holding(_permit: OwnedSemaphorePermit, serving: impl Future<Output = ()
     serving.await;
 }
 
+impl Door {
+    /// Serves one connection, over TLS where the node has certificates.
+    async fn let_in(self, stream: TcpStream) {
+        let Some(tls) = &self.tls else {
+            return connection(stream, self.router, self.shutdown).await;
+        };
+        if let Some(stream) = tls.greet_and_tell(Port::Http, stream).await {
+            connection(stream, self.router, self.shutdown).await;
+        }
+    }
+}
+
 /// Serves one connection; at the shutdown it ends after the request that it has in hand.
-async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken) {
+async fn connection<S>(stream: S, router: Router, shutdown: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

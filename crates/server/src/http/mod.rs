@@ -7,6 +7,7 @@ mod problem;
 mod report;
 
 pub(crate) use connections::serve;
+pub use probes::{LIVE_PATH, METRICS_PATH, READY_PATH};
 
 use self::problem::Problem;
 use crate::context::Context;
@@ -16,18 +17,24 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use std::sync::Arc;
 
-/// Where a task's outcome is reported at the node with this HTTP address.
-pub(crate) fn report_url(http_address: &str, task_id: &str) -> String {
-    format!("http://{http_address}/v1/tasks/{task_id}/report")
+/// Where a task's outcome is reported at this node.
+pub(crate) fn report_url(context: &Context, task_id: &str) -> String {
+    let scheme = if context.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let address = &context.http_address;
+    format!("{scheme}://{address}/v1/tasks/{task_id}/report")
 }
 
 /// The node's paths.
 fn router(context: Arc<Context>) -> Router {
     Router::new()
         .route("/v1/tasks/{id}/report", post(report::report))
-        .route("/livez", get(probes::live))
-        .route("/readyz", get(probes::ready))
-        .route("/metrics", get(probes::metrics))
+        .route(LIVE_PATH, get(probes::live))
+        .route(READY_PATH, get(probes::ready))
+        .route(METRICS_PATH, get(probes::metrics))
         .fallback(async || missing())
         .method_not_allowed_fallback(async || wrong_method())
         .with_state(context)

@@ -12,6 +12,13 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use std::sync::Arc;
 
+/// Asked whether the process can go on.
+pub const LIVE_PATH: &str = "/livez";
+/// Asked whether the node may serve.
+pub const READY_PATH: &str = "/readyz";
+/// What Prometheus scrapes.
+pub const METRICS_PATH: &str = "/metrics";
+
 /// `/livez`: whether the process can go on.
 pub(super) async fn live(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
     readiness::check_alive(&context).map_err(unavailable)?;

@@ -63,6 +63,8 @@ metrics! {
         "Which node this is and the version of its binary; always 1.";
     READY Gauge "flotilla_ready" [] "0 or 1"
         "1 while the node may serve: what `/readyz` says.";
+    TLS_CERTIFICATE_EXPIRY Gauge "flotilla_tls_certificate_expiry_seconds" [] "seconds"
+        "When the certificate that the node uses ceases to be valid, in seconds since the Unix epoch. On a node with TLS only.";
 
     RAFT_TERM Gauge "flotilla_raft_term" [] "terms"
         "The newest term that the node knows.";
@@ -178,6 +180,10 @@ metrics! {
         "What is free for the node on the file system of its data directory.";
     DISK_SIZE Gauge "flotilla_data_disk_bytes" [] "bytes"
         "The size of that file system.";
+    ENGINE_VERSION_AGREED Gauge "flotilla_engine_version" [] "version"
+        "The engine version on which the cluster has agreed: what newer binaries decide differently waits until all members know it.";
+    DISK_ROOM Gauge "flotilla_data_disk_room" [] "2, 1 or 0"
+        "2 while the node writes everything, 1 while its disk is so full that it takes no new work, 0 while it writes nothing that it can refuse.";
     PROCESS_CPU Counter "process_cpu_seconds_total" [] "seconds"
         "Processor time of the process.";
     PROCESS_RESIDENT Gauge "process_resident_memory_bytes" [] "bytes"

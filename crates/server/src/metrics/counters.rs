@@ -5,7 +5,6 @@ use super::requests::Requests;
 use super::wasm::WasmCalls;
 use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
 use flotilla_replica::{Leadership, Observer};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +20,6 @@ pub(crate) struct Metrics {
     /// Calls of WebAssembly actions.
     pub(crate) wasm: WasmCalls,
     pub(super) started: SystemTime,
-    pub(super) data_directory: PathBuf,
     pub(super) entry_apply: Histogram,
     pub(super) log_sync: Histogram,
     pub(super) timer_delay: Histogram,
@@ -38,13 +36,12 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Nothing counted yet, of a node with data in this directory.
-    pub(crate) fn new(data_directory: &Path) -> Self {
+    /// Nothing counted yet.
+    pub(crate) fn new() -> Self {
         Self {
             requests: Arc::new(Requests::new()),
             wasm: WasmCalls::default(),
             started: SystemTime::now(),
-            data_directory: data_directory.to_owned(),
             entry_apply: Histogram::default(),
             log_sync: Histogram::default(),
             timer_delay: Histogram::default(),
@@ -149,7 +146,7 @@ mod tests {
     use flotilla_replica::Leader;
 
     fn metrics() -> Metrics {
-        Metrics::new(Path::new("."))
+        Metrics::new()
     }
 
     fn command(body: Body) -> Command {

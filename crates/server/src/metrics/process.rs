@@ -1,10 +1,8 @@
-//! What the process and its machine use. What the system does not tell is left out.
+//! What the process uses. What the system does not tell is left out.
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
-use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeVal;
 use std::fs;
-use std::path::Path;
 
 const KIB: u64 = 1 << 10;
 
@@ -15,15 +13,6 @@ pub(super) struct Process {
     pub(super) resident_bytes: Option<u64>,
     pub(super) files_open: Option<usize>,
     pub(super) files_max: Option<u64>,
-}
-
-/// The file system that a directory is on, in bytes.
-#[derive(Debug)]
-pub(super) struct Disk {
-    /// What this process may still write.
-    pub(super) free_bytes: f64,
-    /// Its size.
-    pub(super) bytes: f64,
 }
 
 impl Process {
@@ -40,18 +29,6 @@ impl Process {
                 .ok()
                 .map(|(soft, _)| soft),
         }
-    }
-}
-
-impl Disk {
-    /// The file system of the directory.
-    pub(super) fn of(directory: &Path) -> Option<Self> {
-        let found = statvfs(directory).ok()?;
-        let block = found.fragment_size() as f64;
-        Some(Self {
-            free_bytes: found.blocks_available() as f64 * block,
-            bytes: found.blocks() as f64 * block,
-        })
     }
 }
 
@@ -73,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_has_used_time_and_memory_and_its_disk_has_a_size() {
+    fn the_process_has_used_time_and_memory() {
         let process = Process::now();
         assert!(process.cpu_seconds.is_some_and(|seconds| seconds > 0.0));
         assert!(process.files_max.is_some_and(|files| files > 0));
@@ -81,9 +58,6 @@ mod tests {
             assert!(process.resident_bytes.is_some_and(|bytes| bytes > 1 << 20));
             assert!(process.files_open.is_some_and(|files| files > 2));
         }
-        let disk = Disk::of(Path::new(".")).unwrap();
-        assert!(disk.free_bytes <= disk.bytes && disk.bytes > 0.0);
-        assert!(Disk::of(Path::new("no such directory")).is_none());
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use super::catalogue::*;
 use super::counters::Metrics;
 use super::page::{Number, Page};
-use super::process::{Disk, Process};
+use super::process::Process;
 use super::state::State;
 use crate::context::Context;
 use crate::readiness;
-use flotilla_replica::{Gauges, StoreFigures};
+use flotilla_replica::{Gauges, Room, StoreFigures};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -33,7 +33,7 @@ fn write(context: &Context) -> String {
     wasm(&mut page, metrics);
     stores(&mut page, &gauges);
     requests(&mut page, metrics);
-    machine(&mut page, metrics);
+    machine(&mut page, metrics, &gauges);
     page.into_text()
 }
 
@@ -42,6 +42,8 @@ fn node(page: &mut Page, context: &Context) {
     let version = env!("CARGO_PKG_VERSION");
     page.many(&NODE_INFO, [([node_id.as_str(), version], 1_u64.into())]);
     page.one(&READY, readiness::check(context).is_ok());
+    let expiry = context.tls.as_ref().map(|tls| tls.expiry_seconds());
+    page.maybe(&TLS_CERTIFICATE_EXPIRY, expiry);
 }
 
 fn raft(page: &mut Page, gauges: &Gauges) {
@@ -195,10 +197,16 @@ fn requests(page: &mut Page, metrics: &Metrics) {
     page.one(&GRPC_IN_HAND, metrics.requests.in_hand());
 }
 
-fn machine(page: &mut Page, metrics: &Metrics) {
-    let disk = Disk::of(&metrics.data_directory);
-    page.maybe(&DISK_FREE, disk.as_ref().map(|disk| disk.free_bytes));
-    page.maybe(&DISK_SIZE, disk.as_ref().map(|disk| disk.bytes));
+fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {
+    page.maybe(&DISK_FREE, gauges.disk.map(|disk| disk.free_bytes));
+    page.maybe(&DISK_SIZE, gauges.disk.map(|disk| disk.bytes));
+    let room: u64 = match gauges.room {
+        Room::Free => 2,
+        Room::ProgressOnly => 1,
+        Room::ReadOnly => 0,
+    };
+    page.one(&DISK_ROOM, room);
+    page.one(&ENGINE_VERSION_AGREED, u64::from(gauges.engine_version));
     let process = Process::now();
     page.maybe(&PROCESS_CPU, process.cpu_seconds);
     page.maybe(&PROCESS_RESIDENT, process.resident_bytes);

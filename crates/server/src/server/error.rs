@@ -1,6 +1,7 @@
 //! Why a node could not start, or not go on.
 
 use crate::config::ConfigInvalid;
+use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, StartError};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ pub enum ServerError {
         /// Why.
         source: std::io::Error,
     },
+    /// The certificates are no good.
+    #[error(transparent)]
+    Tls(#[from] TlsInvalid),
     /// The replica refused to start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -42,7 +46,11 @@ impl ServerError {
                 matches!(fatal.as_ref(), FatalError::Refused(StartError::Removed(_)))
             }
             Self::Start(error) => matches!(error, StartError::Removed(_)),
-            Self::Config(_) | Self::Listen { .. } | Self::Serve(_) | Self::Stopped => false,
+            Self::Config(_)
+            | Self::Tls(_)
+            | Self::Listen { .. }
+            | Self::Serve(_)
+            | Self::Stopped => false,
         }
     }
 
@@ -52,6 +60,7 @@ impl ServerError {
         match self {
             Self::Config(error) => error.hint().map(ToOwned::to_owned),
             Self::Listen { .. } => Some("is another process using the port?".to_owned()),
+            Self::Tls(error) => Some(error.hint()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
             Self::Serve(_) | Self::Stopped => None,

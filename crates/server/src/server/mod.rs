@@ -12,11 +12,14 @@ use crate::gateway::Gateway;
 use crate::limits::STOP_GRACE;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
+use crate::tls::{Port, Tls, TlsSockets};
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{drivers, embedded, faults, health, http, watch};
-use flotilla_engine::NodeId;
-use flotilla_replica::{Config, Formation, Hooks, ReadError, Replica, Tuning};
+use crate::{drivers, embedded, faults, health, http, tls, watch};
+use flotilla_engine::{ENGINE_VERSION, NodeId};
+use flotilla_replica::{
+    Config, Formation, GrpcTransport, Hooks, PlainSockets, ReadError, Replica, Sockets, Tuning,
+};
 use futures::future::join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,6 +54,7 @@ impl Server {
     /// cannot be used.
     pub async fn start(config: ServerConfig) -> Result<Self, ServerError> {
         config.validate()?;
+        let tls = load_tls(&config)?;
         let (listener, address) = listen(config.listen).await?;
         let client_address = config
             .advertise
@@ -59,9 +63,10 @@ impl Server {
         let (http_listener, http_listen) = listen(config.http_listen).await?;
         let http_address = http_address(&config, &client_address, http_listen);
         let hub = Arc::new(Hub::default());
-        let metrics = Arc::new(Metrics::new(&config.data_dir));
+        let metrics = Arc::new(Metrics::new());
         let surroundings = faults::surroundings();
         let hooks = Hooks {
+            transport: Arc::new(GrpcTransport::over(sockets(tls.as_ref(), Port::Peers))),
             offers: hub.clone(),
             clock: surroundings.clock,
             storage: surroundings.storage,
@@ -78,19 +83,22 @@ impl Server {
             node: NodeId(config.node_id),
             client_address,
             http_address,
+            sockets: sockets(tls.as_ref(), Port::Clients),
+            tls: tls.clone(),
             shutdown: CancellationToken::new(),
         });
         let (reporter, health_service) = health_reporter();
         let routes = routes(&context, &hub)?.add_service(health_service);
-        let tasks = vec![
+        let mut tasks = vec![
             watch::start(context.clone(), subscription),
             health::start(context.clone(), reporter),
             drivers::start(context.clone(), hub),
             embedded::start(context.clone()),
         ];
+        tasks.extend(tls.map(|tls| tls::keep_fresh(context.clone(), tls)));
         let probing = CancellationToken::new();
         let http = http::serve(context.clone(), http_listener, probing.clone());
-        let serving = serve(&context, listener, routes);
+        let serving = serve(&context, context.sockets.accept(listener), routes);
         tracing::info!(node = config.node_id, %address, "clients are served");
         let stop = context.shutdown.clone().drop_guard();
         Ok(Self {
@@ -189,6 +197,25 @@ impl Server {
     }
 }
 
+/// The node's certificates, if it is to have any.
+fn load_tls(config: &ServerConfig) -> Result<Option<Arc<Tls>>, ServerError> {
+    let Some(files) = config.tls_files() else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::new(Tls::load(files, config.own_hosts())?)))
+}
+
+/// How the node connects to others, and takes connections at a port.
+fn sockets(tls: Option<&Arc<Tls>>, port: Port) -> Arc<dyn Sockets> {
+    match tls {
+        Some(tls) => Arc::new(TlsSockets {
+            tls: tls.clone(),
+            port,
+        }),
+        None => Arc::new(PlainSockets),
+    }
+}
+
 fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
     let formation = match &config.join {
         Some(seed) => Formation::Join {
@@ -208,9 +235,11 @@ fn replica_config(config: &ServerConfig, client_address: &str) -> Config {
         client_address: client_address.to_owned(),
         data_directory: config.data_dir.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        engine_version: ENGINE_VERSION,
         tuning: Tuning {
             snapshot_log_bytes: config.snapshot_log_bytes,
             log_bytes_max: config.log_bytes_max,
+            disk_reserve_bytes: config.disk_reserve_bytes,
             ..Tuning::default()
         },
     }

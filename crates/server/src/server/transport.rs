@@ -15,13 +15,13 @@ use flotilla_api::v1::plan_service_server::PlanServiceServer;
 use flotilla_api::v1::stream_service_server::StreamServiceServer;
 use flotilla_api::v1::worker_service_server::WorkerServiceServer;
 use flotilla_api::v1::workflow_service_server::WorkflowServiceServer;
+use flotilla_replica::Arrivals;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::service::Routes;
-use tonic::transport::server::TcpIncoming;
 
 /// How often a silent connection is asked whether its other end lives, and how long that may take.
 const KEEPALIVE: Duration = Duration::from_secs(10);
@@ -68,11 +68,10 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 }
 
 /// Serves clients until `context.shutdown` is cancelled and their connections have ended.
-pub(super) fn serve(context: &Context, listener: TcpListener, routes: Routes) -> Serving {
+pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
     let shutdown = context.shutdown.clone();
     let requests = context.metrics.requests.clone();
     let edge = Edge::new(context.gateway.replica().leadership(), requests);
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
@@ -81,6 +80,6 @@ pub(super) fn serve(context: &Context, listener: TcpListener, routes: Routes) ->
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
         .layer(edge)
         .add_routes(routes)
-        .serve_with_incoming_shutdown(incoming, shutdown.cancelled_owned());
+        .serve_with_incoming_shutdown(arriving, shutdown.cancelled_owned());
     tokio::spawn(server)
 }

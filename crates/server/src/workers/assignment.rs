@@ -29,7 +29,7 @@ pub(super) fn to_wire(
     let task_id = assignment.token.task_id();
     v1::TaskAssignment {
         task_token: assignment.token.to_string(),
-        report_url: http::report_url(&context.http_address, &task_id),
+        report_url: http::report_url(context, &task_id),
         task_id,
         action_run_id: assignment.token.action_run.to_string(),
         action: assignment.action.to_string(),

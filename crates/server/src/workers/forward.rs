@@ -41,7 +41,7 @@ impl Leaders {
         let leader = leadership.borrow().leader.clone();
         let leader = leader.filter(|leader| leader.node_id != context.node);
         let leader = leader.ok_or_else(|| Status::from(Refusal::not_leader()))?;
-        let channel = self.channel(&leader.client_address)?;
+        let channel = self.channel(context, &leader.client_address)?;
         let mut request = tonic::Request::new(asked);
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
         let mark = MetadataValue::from_static("1");
@@ -52,17 +52,17 @@ impl Leaders {
         answered.map(tonic::Response::into_inner).map_err(told_on)
     }
 
-    fn channel(&self, address: &str) -> Result<Channel, Status> {
+    fn channel(&self, context: &Context, address: &str) -> Result<Channel, Status> {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(channel) = channels.get(address) {
             return Ok(channel.clone());
         }
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .map_err(|_| Status::from(Refusal::not_leader()))?;
-        let channel = endpoint
+        let endpoint = endpoint
             .connect_timeout(LEADER_CONNECT_DEADLINE)
-            .tcp_nodelay(true)
-            .connect_lazy();
+            .tcp_nodelay(true);
+        let channel = context.sockets.channel(&endpoint);
         channels.insert(address.to_owned(), channel.clone());
         Ok(channel)
     }

@@ -6,7 +6,7 @@ mod shape;
 
 use crate::files::folder;
 use flotilla_tests::{CommandWorker, DevNode, Flo, PATIENCE, Process, Shell, wait_until};
-use page::{Call, Example, Page, Shown, pages};
+use page::{Call, Example, Page, Shown, page, pages};
 use serde_json::Value;
 use shape::shape;
 use std::collections::BTreeSet;
@@ -15,7 +15,8 @@ use std::{env, fs, thread};
 
 #[test]
 fn the_commands_of_every_page_print_what_it_shows() {
-    let pages = pages(&folder("docs/manual"));
+    let mut pages = pages(&folder("docs/manual"));
+    pages.push(page(folder("docs/operations.md")));
     let is_played = |page: &&Page| {
         let mut examples = page.examples.iter();
         examples.any(|example| matches!(example, Example::Command(_)))

@@ -44,7 +44,7 @@ pub(super) fn pages(folder: &Path) -> Vec<Page> {
     let mut files = Vec::new();
     push_files(folder, &mut files);
     files.sort();
-    files.into_iter().map(read).collect()
+    files.into_iter().map(page).collect()
 }
 
 fn push_files(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -58,7 +58,8 @@ fn push_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn read(path: PathBuf) -> Page {
+/// The page in one file.
+pub(super) fn page(path: PathBuf) -> Page {
     let text = fs::read_to_string(&path).expect("a page can be read");
     Page {
         path,

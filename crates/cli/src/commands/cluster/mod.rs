@@ -1,16 +1,22 @@
 //! `flo cluster`.
 
 mod add_learner;
+mod backup;
+mod backup_file;
 mod promote;
+mod quarantine;
 mod remove;
+mod restore;
+mod snapshot;
 mod status;
 mod transfer_leader;
+mod verify;
 
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Subcommand;
 
-/// See how the cluster is, and change who belongs to it and who leads it
+/// See how the cluster is, change who belongs to it and who leads it, back it up and restore it
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     Status(status::Status),
@@ -18,6 +24,12 @@ pub(crate) enum ClusterCommand {
     Promote(promote::Promote),
     Remove(remove::Remove),
     TransferLeader(transfer_leader::TransferLeader),
+    Snapshot(snapshot::Snapshot),
+    Backup(backup::Backup),
+    Verify(verify::Verify),
+    Restore(restore::Restore),
+    #[command(subcommand)]
+    Quarantine(quarantine::QuarantineCommand),
 }
 
 impl ClusterCommand {
@@ -28,6 +40,11 @@ impl ClusterCommand {
             Self::Promote(promote) => promote.run(session).await,
             Self::Remove(remove) => remove.run(session).await,
             Self::TransferLeader(transfer_leader) => transfer_leader.run(session).await,
+            Self::Snapshot(snapshot) => snapshot.run(session).await,
+            Self::Backup(backup) => backup.run(session).await,
+            Self::Verify(verify) => verify.run(session).await,
+            Self::Restore(restore) => restore.run(session).await,
+            Self::Quarantine(quarantine) => quarantine.run(session).await,
         }
     }
 }

@@ -45,8 +45,15 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn run(self) -> Result<(), Failure> {
-        let config = self.settings.over_file(self.config.as_deref())?;
-        serve(config).await
+        serve(self.config()?).await
+    }
+
+    /// The node's configuration: flags and variables over the file.
+    ///
+    /// # Errors
+    /// `config_invalid` for a file that cannot be read, an unknown key or a value of a wrong form.
+    pub(crate) fn config(&self) -> Result<ServerConfig, Failure> {
+        self.settings.over_file(self.config.as_deref())
     }
 }
 

@@ -97,6 +97,27 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     insecure: Option<bool>,
 
+    /// The node's certificate, as a PEM file: TLS for clients, nodes and HTTP. Those who connect must have
+    /// certificates, too, except over HTTP
+    #[arg(
+        long,
+        env = "FLO_TLS_CERT",
+        hide_env_values = true,
+        value_name = "FILE"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of that certificate, as a PEM file
+    #[arg(long, env = "FLO_TLS_KEY", hide_env_values = true, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_key: Option<PathBuf>,
+
+    /// Trust nodes and clients that an authority in this PEM file has signed
+    #[arg(long, env = "FLO_TLS_CA", hide_env_values = true, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_ca: Option<PathBuf>,
+
     /// Make a snapshot after so many bytes of log [default: 64 MiB]
     #[arg(
         long,
@@ -117,6 +138,17 @@ pub(super) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     log_bytes_max: Option<u64>,
+
+    /// Take no new work with less than this free on the disk, and nothing at all with less than half of
+    /// it; 0 takes everything until the disk is full [default: 256 MiB]
+    #[arg(
+        long,
+        env = "FLO_DISK_RESERVE_BYTES",
+        hide_env_values = true,
+        value_name = "BYTES"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_reserve_bytes: Option<u64>,
 }
 
 impl Settings {
@@ -208,8 +240,12 @@ mod tests {
             peers: Some("3=a:3".to_owned()),
             join: Some("b:3".to_owned()),
             insecure: Some(true),
+            tls_cert: Some("node.pem".into()),
+            tls_key: Some("node-key.pem".into()),
+            tls_ca: Some("ca.pem".into()),
             snapshot_log_bytes: Some(1),
             log_bytes_max: Some(2),
+            disk_reserve_bytes: Some(3),
         };
         let given = serde_json::to_value(&flags).expect("printable");
         for key in ServerConfig::KEYS {

@@ -5,9 +5,9 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber};
 use flotilla_engine::limits::RETENTION_MS_DEFAULT;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Cluster,
-    Definitions, Expiration, Expirations, Expiring, History, PayloadOwner, PayloadRef, Payloads,
-    Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
+    ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
+    ActivationState, Cluster, Definitions, Expiration, Expirations, Expiring, History,
+    PayloadOwner, PayloadRef, Payloads, Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,7 @@ fn check_expirations(
             Expiring::Run(number) => (QuarantinedKind::Run, number.0),
             Expiring::ActionRun(number) => (QuarantinedKind::ActionRun, number.0),
         };
-        read::<Quarantine>(store, &quarantined).is_some()
+        read::<Quarantine>(store, &quarantined).is_some() || is_awaited(store, expiration.subject)
     };
     assert!(found.is_subset(&expected), "what expires has ended");
     let from_ms = read::<Cluster>(store, &()).map_or(0, |cluster| cluster.expirations_from_ms);
@@ -70,6 +70,19 @@ fn check_expirations(
         missing.iter().all(is_set_aside),
         "{missing:?} do not expire"
     );
+}
+
+/// Whether the run has ended while its parent was set aside, which is to hear of it.
+fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
+    let Expiring::Run(number) = subject else {
+        return false;
+    };
+    let link = read::<Runs>(store, &number).and_then(|run| run.parent);
+    link.is_some_and(|link| {
+        let parent = read::<Runs>(store, &link.run);
+        let active = parent.and_then(|parent| parent.activation(link.activation).cloned());
+        active.is_some_and(|active| active.state == ActivationState::Child(number))
+    })
 }
 
 /// Every action run of a step is found from its run, or from what is left of it.

@@ -7,6 +7,7 @@ mod groups;
 mod moves;
 mod plan_moves;
 mod player;
+mod quarantine;
 mod queries;
 mod schedule;
 mod triggers;
@@ -126,6 +127,28 @@ proptest! {
             return Ok(());
         };
         play_contained(&mut player, &after, damaged)?;
+    }
+
+    #[test]
+    fn what_is_taken_up_has_lost_nothing(
+        before in histories(),
+        picks in prop::collection::vec(any::<(u8, bool)>(), 1..4),
+        meanwhile in histories(),
+        after in histories(),
+    ) {
+        let mut player = Player::new();
+        let _ = play_all(&mut player, &before);
+        quarantine::set_aside(&mut player, &picks);
+        let _ = play_all(&mut player, &meanwhile);
+        let taken_up = quarantine::take_up_all(&mut player);
+        prop_assert!(taken_up.replies.iter().all(Result::is_ok), "{:?}", taken_up.replies);
+        prop_assert!(invariants::rows::<Quarantine>(&player.store, &()).is_empty());
+        invariants::check(&player.store);
+        for (_, applied) in play_all(&mut player, &after) {
+            let is_bug = |reply: &Result<_, Rejection>| matches!(reply, Err(Rejection::Internal(_)));
+            prop_assert!(!applied.replies.iter().any(is_bug), "{:?}", applied.replies);
+        }
+        invariants::check(&player.store);
     }
 }
 

@@ -17,12 +17,12 @@ use flotilla_engine::tables::{
 };
 use flotilla_engine::{
     AcceptTask, Applied, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask,
-    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, Effect,
-    Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict,
-    InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters, RegisterAction, RegisterWorker,
-    ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters, ResetPlan, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
-    VersionChoice, view,
+    CreateDefinition, DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker,
+    ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer,
+    HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters,
+    RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters,
+    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests,
+    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl Player {
     pub(super) fn new() -> Self {
         let store = MemoryStore::default();
         let mut player = Self {
-            engine: Engine::open(&store).expect("memory does not fail"),
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
             now_ms: 0,
@@ -146,10 +146,10 @@ impl Player {
 
     /// Forgets all caches.
     pub(super) fn reopen(&mut self) {
-        self.engine = Engine::open(&self.store).expect("memory does not fail");
+        self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
     }
 
-    fn stamp(&self) -> Stamp {
+    pub(super) fn stamp(&self) -> Stamp {
         Stamp {
             now_ms: self.now_ms,
             seed: self.raft_index.wrapping_mul(0x9e37_79b9_7f4a_7c15),

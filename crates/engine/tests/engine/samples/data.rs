@@ -4,12 +4,13 @@ use super::labels;
 use flotilla_engine::bytes::Bytes;
 use flotilla_engine::definition::Consumption;
 use flotilla_engine::ids::{ConsumerName, GroupName, KvKey, PartitionKey, StreamName};
-use flotilla_engine::tables::{DefinitionNumber, Retention, StreamSettings};
+use flotilla_engine::tables::{DefinitionNumber, QuarantinedKind, Retention, StreamSettings};
 use flotilla_engine::{
     AckRecords, AppendRecords, BatchedRecord, Body, CreateGroup, CreateNamespace, CreateStream,
     DeleteGroup, DeleteKey, DeleteNamespace, DeleteStream, FireTrigger, GroupRef, GroupSettings,
-    JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, SetCondition, SetKey,
-    StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords, TriggerBatch, TrimStream, TrimTo,
+    JoinGroup, LeaveGroup, NackRecords, NewGroup, NewRecord, RecordId, RetryQuarantined,
+    SetCondition, SetKey, StreamPosition, SweepKeys, TakeId, TakeRecords, TouchRecords,
+    TriggerBatch, TrimStream, TrimTo,
 };
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -19,6 +20,10 @@ pub(super) fn bodies() -> Vec<Body> {
     bodies.extend(on_streams());
     bodies.extend(on_groups());
     bodies.push(fire_trigger());
+    bodies.push(Body::RetryQuarantined(RetryQuarantined {
+        kind: QuarantinedKind::Group,
+        number: 7,
+    }));
     bodies
 }
 

@@ -3,20 +3,20 @@
 use super::line::Line;
 use super::{dead_letter, define, group, kv, schedule, stream, trigger, world::World};
 use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, OutcomeName, PlanName,
-    RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
+    ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
+    PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionKind, DefinitionNumber, Process, ProcessKind, WasmLimits, WorkerKind,
+    ActionKind, DefinitionNumber, Process, ProcessKind, QuarantinedKind, WasmLimits, WorkerKind,
 };
 use flotilla_engine::{
     AcceptTask, AssignTasks, BeginTerm, Body, CancelRun, Command, CompleteTask, CreateDefinition,
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
-    SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken,
-    TouchTask, VersionChoice, view,
+    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
+    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -29,6 +29,7 @@ pub(super) fn parse(world: &World, text: &str) -> Vec<Command> {
         "define" => vec![create(text)],
         "fire" => fire(world, &mut line),
         "fire-trigger" => trigger::fire(world, &mut line).into_iter().collect(),
+        "take-up" => retry(world, &namespace, &mut line),
         verb => {
             let body = on_runs(world, verb, &mut line)
                 .or_else(|| on_actions(verb, &mut line))
@@ -79,6 +80,21 @@ fn fire(world: &World, line: &mut Line) -> Vec<Body> {
     };
     let fire = |timer| Body::FireTimer(FireTimer { timer });
     timers.into_iter().map(fire).collect()
+}
+
+/// `take-up KIND NAME` takes up what is called so, or has this number.
+fn retry(world: &World, namespace: &Namespace, line: &mut Line) -> Vec<Body> {
+    let word = line.word();
+    let mut kinds = QuarantinedKind::ALL.into_iter();
+    let kind = kinds.find(|kind| kind.name() == word).expect("a kind");
+    let name = line.word();
+    let found = view::find_quarantined(&world.store, kind, (namespace, &name)).expect("memory");
+    let mut numbers: Vec<u64> = found.into_iter().map(|one| one.subject.1).collect();
+    if numbers.is_empty() {
+        numbers.push(name.parse().expect("a number, as nothing is called so"));
+    }
+    let body = |number| Body::RetryQuarantined(RetryQuarantined { kind, number });
+    numbers.into_iter().map(body).collect()
 }
 
 fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {

@@ -123,7 +123,8 @@ fn kind_in_words(
         | EventKind::WorkflowFailed { .. }
         | EventKind::WorkflowCancelled { .. }
         | EventKind::WorkflowTimedOut { .. }
-        | EventKind::RunQuarantined => end_in_words(definition, kind),
+        | EventKind::RunQuarantined
+        | EventKind::RunReleased => end_in_words(definition, kind),
         EventKind::Plan(_) => as_published(definition, kind),
         EventKind::ScheduleStarted { firing_ms } => {
             ("schedule_started", format!("firing of {firing_ms}"))
@@ -217,6 +218,7 @@ fn end_in_words(definition: &Definition, kind: &EventKind) -> (&'static str, Str
             format!("{}{}", target(definition, *terminal), words(detail)),
         ),
         EventKind::RunQuarantined => ("run_quarantined", String::new()),
+        EventKind::RunReleased => ("run_released", String::new()),
         other => panic!("{other:?} ends no run"),
     }
 }

@@ -6,6 +6,7 @@
 //! and an engine without caches must have done the same.
 
 mod command;
+mod damage;
 mod dead_letter;
 mod definition;
 mod event;
@@ -39,15 +40,25 @@ fn every_script_shows_what_the_engine_does() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The log that a script makes: its encoded entries, from index 1.
+pub(crate) fn log(script: &str) -> Vec<Vec<u8>> {
+    let mut world = World::new();
+    play(&mut world, script);
+    world.into_log()
+}
+
 /// The script with what the engine answers now.
 fn run(script: &str) -> String {
-    let mut world = World::new();
+    play(&mut World::new(), script)
+}
+
+fn play(world: &mut World, script: &str) -> String {
     let paragraphs = script.trim_end().split("\n\n").map(|paragraph| {
         let paragraph = paragraph.trim_matches('\n');
         match paragraph.split_once(SEPARATOR) {
             None => paragraph.to_owned(),
             Some((input, _)) => {
-                let output = answer(&mut world, input);
+                let output = answer(world, input);
                 format!("{input}{SEPARATOR}\n{output}")
                     .trim_end()
                     .to_owned()

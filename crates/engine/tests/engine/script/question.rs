@@ -17,8 +17,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Payloads, Quarantine, Ready, Requests, RunNames, RunRemains, Runs,
-    SignalIds, TimerKey, WorkerActivities, Workers, Workflows,
+    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, Runs, SignalIds,
+    TimerKey, WorkerActivities, Workers, Workflows,
 };
 use flotilla_engine::view;
 use std::collections::BTreeMap;
@@ -69,9 +69,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
             let priority = u8::MAX - inverted_priority;
             format!("{action} {number} priority {priority}{}", labels.concat())
         })),
-        "quarantine" => listed(world.rows::<Quarantine>().iter().map(
-            |((kind, number), record)| format!("{kind:?} {number} at index {}", record.raft_index),
-        )),
+        "quarantine" => quarantine(world),
         "workers" => listed(
             world
                 .rows::<WorkerActivities>()
@@ -116,6 +114,29 @@ pub(super) fn answer(world: &World, text: &str) -> String {
     };
     line.end();
     answer
+}
+
+/// What is set aside, in pages of two.
+fn quarantine(world: &World) -> String {
+    let (mut lines, mut after) = (Vec::new(), None::<Vec<u8>>);
+    loop {
+        let page = view::quarantined(&world.store, (after.as_deref(), 2)).expect("memory");
+        lines.extend(page.items.into_iter().map(|one| {
+            let namespace = one
+                .namespace
+                .map_or_else(String::new, |name| format!(" in {name}"));
+            let ((kind, _), record) = (one.subject, one.record);
+            let (kind, name) = (kind.name(), one.name);
+            format!(
+                "{kind} {name}{namespace} at {} index {}",
+                record.at_ms, record.raft_index
+            )
+        }));
+        after = page.next;
+        if after.is_none() {
+            return listed(lines.into_iter());
+        }
+    }
 }
 
 fn show(world: &World, line: &mut Line) -> String {

@@ -1,19 +1,16 @@
 //! A replica that a script drives.
 
+use super::damage::{self, Damage};
 use super::line::Line;
 use super::{command, question, show};
 use crate::invariants;
-use flotilla_engine::definition::{Definition, StepIndex};
-use flotilla_engine::ids::{
-    ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
-};
+use flotilla_engine::ids::{ActionName, ActionRunNumber, RunNumber, WorkerId};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, Definitions, Groups, RunRecord, Runs, StreamRecord, Streams, Table, TimerKey, Timers,
-    Workflows, encode_key, encode_record,
+    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
 };
 use flotilla_engine::{
-    Applied, Body, Command, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
+    Applied, Body, Command, ENGINE_VERSION, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
 };
 use std::collections::BTreeMap;
 
@@ -29,7 +26,12 @@ pub(super) struct World {
     pub(super) fired: Vec<TimerKey>,
     /// How many events of each run were shown.
     shown: BTreeMap<RunNumber, u64>,
+    /// Whether the tables may disagree.
     is_damaged: bool,
+    was_damaged: bool,
+    /// The encoded entries, up to the first damage: from there on they do not tell everything.
+    log: Vec<Vec<u8>>,
+    pub(super) damages: Vec<Damage>,
     /// Rows that the last entry wrote, the cluster's own apart.
     pub(super) writes_count: usize,
 }
@@ -41,7 +43,7 @@ impl World {
     pub(super) fn new() -> Self {
         let store = MemoryStore::default();
         Self {
-            engine: Engine::open(&store).expect("memory does not fail"),
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
             store,
             raft_index: 0,
             stamp: Stamp {
@@ -54,8 +56,16 @@ impl World {
             fired: Vec::new(),
             shown: BTreeMap::new(),
             is_damaged: false,
+            was_damaged: false,
+            log: Vec::new(),
+            damages: Vec::new(),
             writes_count: 0,
         }
+    }
+
+    /// The encoded entries, up to the first damage.
+    pub(super) fn into_log(self) -> Vec<Vec<u8>> {
+        self.log
     }
 
     /// The time of the next entry, in milliseconds.
@@ -149,13 +159,7 @@ impl World {
             "node" => self.stamp.node = NodeId(line.next_number()),
             "offer" => self.offers.push(offer(&mut line)),
             "reopen" => self.engine = self.cold_engine(),
-            "damage" => self.damage(&line.word()),
-            "damage-steps" => self.damage_definition(&line.word(), |one| one.steps.clear()),
-            "damage-schedule" => self.damage_definition(&line.word(), |one| one.schedule = None),
-            "damage-trigger" => self.damage_definition(&line.word(), |one| one.trigger = None),
-            "damage-group" => self.damage_group(&line.word()),
-            "damage-stream" => self.damage_stream(&line.word(), |one| one.records_count = 0),
-            "damage-partitions" => self.damage_stream(&line.word(), |one| one.partitions.clear()),
+            "sound" => self.is_damaged = false,
             "repeat" => {
                 let times = line.next_number();
                 let (_, command) = text.split_once(' ').expect("repeat TIMES COMMAND");
@@ -163,7 +167,11 @@ impl World {
                 self.repeat(times, command, out);
                 return true;
             }
-            _ => return false,
+            verb => {
+                if !damage::plant(self, verb, &mut line) {
+                    return false;
+                }
+            }
         }
         line.end();
         true
@@ -217,6 +225,9 @@ impl World {
             offers: std::mem::take(&mut self.offers),
             commands,
         };
+        if !self.was_damaged {
+            self.log.push(entry.encode());
+        }
         self.raft_index += 1;
         self.stamp.seed += 1;
         let cold = self
@@ -256,54 +267,16 @@ impl World {
         grown
     }
 
-    /// Plants a bug: the run stands on a step that its definition does not have.
-    fn damage(&mut self, id: &str) {
-        let number = self.run_number(id);
-        let mut run = self.read::<Runs>(&number).expect("the run exists");
-        for active in &mut run.active {
-            active.step = StepIndex(999);
-        }
-        self.plant::<Runs>(&number, &run);
-    }
-
-    /// Plants a bug: the latest revision lacks something that its validation saw.
-    fn damage_definition(&mut self, workflow: &str, damage: impl Fn(&mut Definition)) {
-        let name = WorkflowName::new(workflow).expect("a workflow name");
-        let key = (Namespace::default_namespace(), name);
-        let number = self.read::<Workflows>(&key).expect("the workflow").latest;
-        let mut record = self.read::<Definitions>(&number).expect("its latest");
-        damage(&mut record.definition);
-        self.plant::<Definitions>(&number, &record);
-    }
-
-    /// Plants a bug: the group of this name knows of no partition.
-    fn damage_group(&mut self, name: &str) {
-        let mut groups = self.rows::<Groups>().into_iter();
-        let found = groups.find(|(_, group)| group.name.as_str() == name);
-        let (number, mut group) = found.expect("the group exists");
-        group.partitions.clear();
-        self.plant::<Groups>(&number, &group);
-    }
-
-    /// Plants a bug: the stream of this name does not know what it holds.
-    fn damage_stream(&mut self, name: &str, damage: impl Fn(&mut StreamRecord)) {
-        let mut streams = self.rows::<Streams>().into_iter();
-        let found = streams.find(|(_, stream)| stream.name.as_str() == name);
-        let (number, mut stream) = found.expect("the stream exists");
-        damage(&mut stream);
-        self.plant::<Streams>(&number, &stream);
-    }
-
     /// Stores what no command would have stored.
-    fn plant<T: Table>(&mut self, key: &T::Key, record: &T::Record) {
-        let row = (encode_key::<T>(key), Some(encode_record::<T>(record)));
+    pub(super) fn plant<T: Table>(&mut self, key: &T::Key, record: Option<&T::Record>) {
+        let row = (encode_key::<T>(key), record.map(encode_record::<T>));
         self.store.write(&Writes::from([row]));
         self.engine = self.cold_engine();
-        self.is_damaged = true;
+        (self.is_damaged, self.was_damaged) = (true, true);
     }
 
     fn cold_engine(&self) -> Engine {
-        Engine::open(&self.store).expect("memory does not fail")
+        Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail")
     }
 }
 
@@ -311,18 +284,12 @@ impl World {
 fn looks_back(line: &str) -> bool {
     let command = line.lines().next().unwrap_or_default();
     command.split(' ').any(|word| {
-        matches!(
+        let is_own = matches!(
             word,
-            "repeat"
-                | "every"
-                | "fire-trigger"
-                | "damage-steps"
-                | "damage-schedule"
-                | "damage-trigger"
-                | "damage-group"
-                | "damage-stream"
-                | "damage-partitions"
-        )
+            "repeat" | "every" | "fire-trigger" | "mend" | "sound" | "take-up"
+        );
+        // `damage` itself goes to the store before its entry, whose first commands made the run.
+        is_own || (word != "damage" && damage::VERBS.contains(&word))
     })
 }
 

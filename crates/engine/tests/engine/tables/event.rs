@@ -17,6 +17,7 @@ pub(crate) fn events() -> Vec<EventKind> {
         partition: 1,
         records: vec![samples::record_id()],
     });
+    events.push(EventKind::RunReleased);
     events
 }
 

@@ -1,5 +1,8 @@
 //! The cluster service.
 
+mod backup;
+mod quarantine;
+
 use super::answer;
 use crate::context::Context;
 use crate::convert;
@@ -10,6 +13,7 @@ use flotilla_api::v1::cluster_service_server::ClusterService;
 use flotilla_replica::ClusterChange;
 use std::sync::Arc;
 use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 /// The cluster service of this node.
@@ -93,6 +97,54 @@ impl ClusterService for Clusters {
             let change = ClusterChange::TransferLeader { to };
             let changed = self.change(change, deadline).await?;
             Ok(v1::TransferLeaderResponse { changed })
+        })
+        .await
+    }
+
+    async fn take_snapshot(
+        &self,
+        call: Request<v1::TakeSnapshotRequest>,
+    ) -> Result<Response<v1::TakeSnapshotResponse>, Status> {
+        answer(call, async |deadline, asked| {
+            let node = asked.node_id.map(request::node_id).transpose()?;
+            let node = node.unwrap_or(self.context.node);
+            let replica = self.context.gateway.replica();
+            Ok(v1::TakeSnapshotResponse {
+                node_id: node.0,
+                snapshot_index: replica.snapshot(node, deadline).await?,
+            })
+        })
+        .await
+    }
+
+    type BackupStream = ReceiverStream<Result<v1::BackupPart, Status>>;
+
+    async fn backup(
+        &self,
+        call: Request<v1::BackupRequest>,
+    ) -> Result<Response<Self::BackupStream>, Status> {
+        answer(call, async |deadline, _| {
+            backup::give(&self.context, deadline).await
+        })
+        .await
+    }
+
+    async fn list_quarantined(
+        &self,
+        call: Request<v1::ListQuarantinedRequest>,
+    ) -> Result<Response<v1::ListQuarantinedResponse>, Status> {
+        answer(call, |deadline, asked| {
+            quarantine::list(&self.context, asked, deadline)
+        })
+        .await
+    }
+
+    async fn retry_quarantined(
+        &self,
+        call: Request<v1::RetryQuarantinedRequest>,
+    ) -> Result<Response<v1::RetryQuarantinedResponse>, Status> {
+        answer(call, |deadline, asked| {
+            quarantine::retry(&self.context, asked, deadline)
         })
         .await
     }

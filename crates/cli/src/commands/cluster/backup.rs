@@ -1,0 +1,124 @@
+//! `flo cluster backup`.
+
+use super::backup_file::{NewFile, failed};
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::shutdown::Shutdown;
+use crate::views::{BackupView, bytes};
+use clap::Args;
+use flotilla_client::v1::BackupRequest;
+use flotilla_server::backup::{OfflineError, backup_directory};
+use futures::TryStreamExt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const EXAMPLES: &str = "\
+Examples:
+  flo cluster backup /backups/monday.flo
+  flo cluster backup latest.flo --force --endpoint 10.0.0.2:9000
+  flo cluster backup rescued.flo --data-dir /var/lib/flo
+
+Exit codes: 2 no data directory, 3 FILE exists, or a node uses the data directory, 4 try again.";
+
+/// Save the whole state to a file while the cluster serves
+///
+/// Everything that was acknowledged before the call is in it. Any node gives it, and goes on serving. FILE is
+/// there once it is whole: it was written, read again and checked. With --data-dir it is made of the
+/// directory of a node that does not run, without any cluster: see `Lost quorum` in the page on operations.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Backup {
+    /// The file to write; only its owner may read it
+    file: PathBuf,
+
+    /// Replace FILE when it exists
+    #[arg(long)]
+    force: bool,
+
+    /// Back up the data directory of a node that does not run
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Backup {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let mut shutdown = Shutdown::new()?;
+        let file = NewFile::create(self.file.clone(), self.force)?;
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let saving = async {
+            let file = match self.data_dir {
+                Some(directory) => save_directory(file, directory, &is_stopped).await,
+                None => download(file, session).await,
+            };
+            file?.verified().await
+        };
+        // What is half written goes with its owner.
+        let (file, summary) = tokio::select! {
+            saved = saving => saved?,
+            () = shutdown.requested() => {
+                is_stopped.store(true, Ordering::Relaxed);
+                let message = "expected to finish the backup, but it was stopped";
+                return Err(Failure::new(Code::BackupStopped, message));
+            }
+        };
+        file.keep()?;
+        let view = BackupView::new(&self.file, summary);
+        session.output.value(&view, BackupView::line)
+    }
+}
+
+async fn download(mut file: NewFile, session: &Session) -> Result<NewFile, Failure> {
+    let progress = Progress::start("waiting for a snapshot".to_owned());
+    let mut parts = session.client()?.backup(BackupRequest {}).await?;
+    let mut written = 0;
+    while let Some(part) = parts.try_next().await? {
+        file.write(&part.data)?;
+        written += part.data.len() as u64;
+        let of = match part.rows_expected {
+            0 => String::new(),
+            expected => format!(" of about {}", expected.max(part.rows)),
+        };
+        progress.say(format!("{} rows{of}, {}", part.rows, bytes(written)));
+    }
+    Ok(file)
+}
+
+async fn save_directory(
+    mut file: NewFile,
+    directory: PathBuf,
+    is_stopped: &Arc<AtomicBool>,
+) -> Result<NewFile, Failure> {
+    let is_stopped = Arc::clone(is_stopped);
+    let progress = Progress::start(format!("applying the log of {}", directory.display()));
+    let saved = tokio::task::spawn_blocking(move || {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let mut written = 0;
+        let saved = backup_directory(&directory, version, &mut |piece| {
+            if is_stopped.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            file.write_bytes(&piece)?;
+            written += piece.len() as u64;
+            progress.say(bytes(written));
+            Ok(())
+        });
+        saved.map(|_| file)
+    });
+    let saved = saved.await.map_err(|error| failed(&error))?;
+    saved.map_err(|error| refuse(&error))
+}
+
+fn refuse(error: &OfflineError) -> Failure {
+    let code = match error {
+        OfflineError::NotADataDirectory(_) | OfflineError::NoCluster(_) => Code::DataDirInvalid,
+        OfflineError::InUse(_) => Code::DataDirInUse,
+        OfflineError::Diverged(_) => Code::DataDirDiverged,
+        OfflineError::Unreadable { .. } => Code::DataDirUnreadable,
+        OfflineError::Unwritable(_) => Code::FileUnwritable,
+    };
+    Failure::new(code, error.to_string()).with_hint(error.hint())
+}

@@ -1,0 +1,126 @@
+//! `flo cluster restore`.
+
+use super::backup_file::{Watch, buffered, failed, invalid, open};
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_server::backup::{RestoreError, RestoredMember, restore};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  flo cluster restore monday.flo --data-dir ./flo-data
+  flo cluster restore monday.flo --data-dir /var/lib/flo --peer-address 10.0.0.1:9001
+  flo server --node-id 1 --data-dir ./flo-data
+
+Exit codes: 2 FILE is damaged or no backup, 3 DIR is not empty.";
+
+/// Make the data directory of a new cluster out of a backup
+///
+/// Needs no cluster, and changes none: the new one has an id of its own, and one member. Start a server
+/// on the directory, and let others join it. FILE is checked on the way; what was begun and failed leaves
+/// nothing behind.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Restore {
+    /// The file that `flo cluster backup` wrote
+    file: PathBuf,
+
+    /// The directory to make; it must be empty, or not exist
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+
+    /// The id of the new cluster's one member
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    node_id: u64,
+
+    /// Where nodes that join will reach it: its --peer-listen, as seen from them
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9001")]
+    peer_address: String,
+
+    /// Where clients will reach it
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9000")]
+    advertise: String,
+}
+
+#[derive(Debug, Serialize)]
+struct RestoredView {
+    data_dir: String,
+    node_id: u64,
+    /// Of the new cluster.
+    cluster_id: String,
+    /// Of the one that was backed up.
+    origin_cluster_id: String,
+    index: u64,
+    rows: u64,
+}
+
+impl Restore {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let Self { file: name, .. } = &self;
+        let (name, node_id) = (name.clone(), self.node_id);
+        for address in [&self.peer_address, &self.advertise] {
+            check_address(address)?;
+        }
+        let file = open(&name)?;
+        let data_dir = self.data_dir.clone();
+        let member = RestoredMember {
+            node_id,
+            peer_address: self.peer_address.clone(),
+            client_address: self.advertise.clone(),
+        };
+        let restoring = tokio::task::spawn_blocking(move || {
+            let watch = Watch::start("restoring", &file);
+            restore(buffered(file), &data_dir, member, |read| watch.tell(read))
+        });
+        let restored = restoring.await.map_err(|error| failed(&error))?;
+        let (summary, cluster_id) = restored.map_err(|error| refuse(&name, &error))?;
+        let view = RestoredView {
+            data_dir: self.data_dir.display().to_string(),
+            node_id,
+            cluster_id,
+            rows: summary.rows(),
+            index: summary.header.index,
+            origin_cluster_id: summary.header.cluster_id,
+        };
+        session.output.value(&view, RestoredView::text)?;
+        let (directory, address) = (&view.data_dir, &self.peer_address);
+        session.output.note(&format!(
+            "start it with: flo server --node-id {node_id} --data-dir {directory} --peers {node_id}={address}"
+        ));
+        Ok(())
+    }
+}
+
+impl RestoredView {
+    fn text(&self) -> String {
+        format!(
+            "{} is node {} of the new cluster {}, with what cluster {} had up to index {}",
+            self.data_dir, self.node_id, self.cluster_id, self.origin_cluster_id, self.index
+        )
+    }
+}
+
+fn refuse(name: &Path, error: &RestoreError) -> Failure {
+    let code = match error {
+        RestoreError::Backup(fault) => return invalid(name, fault),
+        RestoreError::NotEmpty(_) => Code::DataDirNotEmpty,
+        RestoreError::Directory { .. } | RestoreError::Store(_) => Code::DataDir,
+    };
+    Failure::new(code, error.to_string()).with_hint(error.hint())
+}
+
+/// An address that others will be told: a mistake would show only when they come.
+fn check_address(address: &str) -> Result<(), Failure> {
+    let parts = address.rsplit_once(':');
+    let is_address = parts.is_some_and(|(host, port)| {
+        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0)
+    });
+    if is_address {
+        return Ok(());
+    }
+    let message = format!("expected an address HOST:PORT, but it is {address:?}");
+    Err(Failure::new(Code::AddressInvalid, message))
+}

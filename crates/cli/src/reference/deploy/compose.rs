@@ -1,0 +1,267 @@
+//! The compose file: three nodes that find each other.
+
+use super::Findings;
+use super::files::{Files, beside};
+use super::image::{self, Image};
+use super::launch::{Launch, parse};
+use super::shape;
+use super::tls;
+use flotilla_server::{STOP_TIME, ServerConfig};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+pub(super) const FILE: &str = "deploy/compose/compose.yaml";
+
+/// The service that makes the certificates, and the volume that they are in.
+const CERTIFICATES: &str = "certificates";
+
+/// Checks the compose file.
+pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
+    let project = match files.documents(FILE).as_deref() {
+        Ok([project]) => project.clone(),
+        Ok(_) => return findings.push(FILE, "expected one document"),
+        Err(error) => return findings.push(FILE, error),
+    };
+    for mismatch in shape::mismatches("compose", &project) {
+        findings.push(FILE, mismatch);
+    }
+    let none = Map::new();
+    let services = project["services"].as_object().unwrap_or(&none);
+    let mut nodes = BTreeMap::new();
+    for (name, service) in services {
+        check_service(name, service, files, findings);
+        let launch = launch(service, image);
+        if launch.arguments.first().is_some_and(|verb| verb == "cert") {
+            check_certificates(name, &launch, service, findings);
+            continue;
+        }
+        match launch.config() {
+            Ok(config) => drop(nodes.insert(name.clone(), config)),
+            Err(error) => findings.push(FILE, format!("{name}: {error}")),
+        }
+    }
+    findings.expect(FILE, nodes.len() == 3, "three nodes");
+    for (name, config) in &nodes {
+        check_node(name, config, &services[name], findings);
+        check_tls(name, config, &services[name], services, findings);
+        check_peers(name, config, &nodes, findings);
+    }
+    check_volumes(&project, findings);
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn launch(service: &Value, image: &Image) -> Launch {
+    let own = service["environment"].as_object().into_iter().flatten();
+    let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    let mut variables = image.variables.clone();
+    variables.extend(own);
+    let arguments = match texts(&service["command"]) {
+        none if none.is_empty() => image.command.clone(),
+        command => command,
+    };
+    Launch {
+        arguments,
+        variables,
+        ..Launch::default()
+    }
+}
+
+/// What holds of whatever runs in the image.
+fn check_service(name: &str, service: &Value, files: &Files, findings: &mut Findings) {
+    let text = |pointer: &str| {
+        service
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let image = format!("{}:{}", image::NAME, image::version());
+    findings.expect(
+        FILE,
+        text("/image") == image,
+        format!("{name} to be of the image {image}"),
+    );
+    let context = beside("deploy/compose", text("/build/context"));
+    let dockerfile = beside(&context, text("/build/dockerfile"));
+    let is_built = context.is_empty() && dockerfile == image::FILE && files.has(&dockerfile);
+    findings.expect(
+        FILE,
+        is_built,
+        format!("{name} to be built by {} at the root", image::FILE),
+    );
+}
+
+/// What holds of a node.
+fn check_node(name: &str, config: &ServerConfig, service: &Value, findings: &mut Findings) {
+    let grace = service["stop_grace_period"].as_str().unwrap_or_default();
+    let grace: u64 = grace.trim_end_matches('s').parse().unwrap_or(0);
+    let needed = STOP_TIME.as_secs();
+    findings.expect(
+        FILE,
+        grace >= needed,
+        format!("{name}: a stop_grace_period of {needed} s at least"),
+    );
+    let health = texts(&service["healthcheck"]["test"]);
+    match health.split_first() {
+        Some((kind, call)) if kind == "CMD" => {
+            if let Err(error) = parse(call) {
+                findings.push(FILE, format!("{name}: healthcheck: {error}"));
+            }
+        }
+        _ => findings.push(
+            FILE,
+            format!("expected {name} to have a healthcheck without a shell"),
+        ),
+    }
+    for port in texts(&service["ports"]) {
+        let inside = port.rsplit(':').next().unwrap_or_default();
+        let served = [config.listen.port(), config.http_listen.port()].map(|port| port.to_string());
+        let is_served = served.iter().any(|port| port == inside);
+        findings.expect(
+            FILE,
+            is_served,
+            format!("{name} to serve what it publishes, but not {inside}"),
+        );
+        let is_local = port.starts_with("127.0.0.1:");
+        findings.expect(
+            FILE,
+            is_local,
+            format!("{name} to publish {port} on this machine only"),
+        );
+    }
+    let data = format!("{name}:{}", config.data_dir.display());
+    let has_data = texts(&service["volumes"]).contains(&data);
+    findings.expect(
+        FILE,
+        has_data,
+        format!("the volume {data} for the data of {name}"),
+    );
+    let advertised = format!("{name}:{}", config.listen.port());
+    let is_advertised = config.advertise.as_deref() == Some(&advertised);
+    findings.expect(
+        FILE,
+        is_advertised,
+        format!("{name} to advertise {advertised}"),
+    );
+    let listens = [config.listen, config.peer_listen, config.http_listen];
+    let is_open = listens.iter().all(|address| address.ip().is_unspecified());
+    findings.expect(
+        FILE,
+        is_open,
+        format!("{name} to listen where the others reach it"),
+    );
+}
+
+/// What makes the certificates makes them in the volume that nodes read, and then ends.
+fn check_certificates(name: &str, launch: &Launch, service: &Value, findings: &mut Findings) {
+    let words: Vec<String> = ["flo".to_owned()]
+        .into_iter()
+        .chain(launch.arguments.clone())
+        .collect();
+    if let Err(error) = parse(&words) {
+        findings.push(FILE, format!("{name}: {error}"));
+    }
+    let folder = launch.arguments.get(2).map_or("", String::as_str);
+    let is_kept = texts(&service["volumes"]) == [format!("{CERTIFICATES}:{folder}")];
+    findings.expect(
+        FILE,
+        is_kept,
+        format!("{name} to write to the volume {CERTIFICATES}"),
+    );
+    // The image has one folder that its user may write to, which a new volume takes over.
+    let is_ours = launch
+        .variables
+        .get("FLO_DATA_DIR")
+        .is_some_and(|data| data == folder);
+    findings.expect(
+        FILE,
+        is_ours,
+        format!("{name} to write where the image's user may"),
+    );
+    findings.expect(
+        FILE,
+        service["restart"] == "no",
+        format!("{name} to run once"),
+    );
+}
+
+/// A node reads its certificates from the volume, once they are made, and they are for its names.
+fn check_tls(
+    name: &str,
+    config: &ServerConfig,
+    service: &Value,
+    services: &Map<String, Value>,
+    findings: &mut Findings,
+) {
+    let volumes = texts(&service["volumes"]);
+    let mounts = volumes
+        .iter()
+        .filter_map(|volume| volume.strip_prefix(&format!("{CERTIFICATES}:")));
+    let mount = mounts.filter_map(|mount| mount.strip_suffix(":ro")).next();
+    let files = tls::check(FILE, name, config, mount.unwrap_or_default(), findings);
+    findings.expect(
+        FILE,
+        files == tls::MADE,
+        format!("{name} to read {:?}", tls::MADE),
+    );
+    let condition = &service["depends_on"][CERTIFICATES]["condition"];
+    let waits = condition == "service_completed_successfully";
+    findings.expect(FILE, waits, format!("{name} to wait for its certificates"));
+    let certified = texts(&services[CERTIFICATES]["command"]);
+    for host in tls::hosts(config) {
+        let is_named = certified
+            .windows(2)
+            .any(|pair| pair == ["--host", host.as_str()]);
+        findings.expect(FILE, is_named, format!("a certificate for {host}"));
+    }
+}
+
+/// Each peer is the service of that name, with that id and that port.
+fn check_peers(
+    name: &str,
+    config: &ServerConfig,
+    nodes: &BTreeMap<String, ServerConfig>,
+    findings: &mut Findings,
+) {
+    findings.expect(
+        FILE,
+        config.peers.len() == nodes.len(),
+        format!("{name} to know all nodes"),
+    );
+    for peer in &config.peers {
+        let (host, port) = peer.address.rsplit_once(':').unwrap_or_default();
+        let is_node = nodes.get(host).is_some_and(|node| {
+            node.node_id == peer.node_id && node.peer_listen.port().to_string() == port
+        });
+        let (node_id, address) = (peer.node_id, &peer.address);
+        findings.expect(
+            FILE,
+            is_node,
+            format!("{name} to find node {node_id} at {address}"),
+        );
+    }
+}
+
+/// Every volume that is used is declared, and the other way round.
+fn check_volumes(project: &Value, findings: &mut Findings) {
+    let services = project["services"].as_object().into_iter().flatten();
+    let used = services.flat_map(|(_, service)| texts(&service["volumes"]));
+    let mut used: Vec<String> = used
+        .filter_map(|volume| Some(volume.split_once(':')?.0.to_owned()))
+        .collect();
+    used.sort();
+    used.dedup();
+    let declared = project["volumes"].as_object().into_iter().flatten();
+    let mut declared: Vec<String> = declared.map(|(name, _)| name.clone()).collect();
+    declared.sort();
+    findings.expect(
+        FILE,
+        used == declared,
+        format!("the volumes {used:?}, but they are {declared:?}"),
+    );
+}

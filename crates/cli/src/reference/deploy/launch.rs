@@ -1,0 +1,123 @@
+//! How a manifest starts a node, and the configuration that the node then has.
+
+use crate::arguments::Arguments;
+use crate::commands::Command;
+use crate::output::Format;
+use clap::{CommandFactory, Parser};
+use flotilla_server::ServerConfig;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use tempfile::NamedTempFile;
+
+/// A call of `flo` with what is around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Launch {
+    /// What follows `flo`.
+    pub(super) arguments: Vec<String>,
+    /// The environment.
+    pub(super) variables: BTreeMap<String, String>,
+    /// The files that the call can read, by the path under which it sees them, with their text.
+    pub(super) files: BTreeMap<String, String>,
+}
+
+impl Launch {
+    /// The configuration that `flo server` makes of it: the variables are the flags that they stand for. Each
+    /// launch is tried once, however many tests ask.
+    ///
+    /// # Errors
+    /// A sentence, when flo refuses it.
+    pub(super) fn config(&self) -> Result<ServerConfig, String> {
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        let tried = tried.entry(self.clone());
+        tried.or_insert_with(|| self.try_config()).clone()
+    }
+
+    fn try_config(&self) -> Result<ServerConfig, String> {
+        let mut files = Vec::new();
+        let mut words = vec!["flo".to_owned()];
+        for argument in &self.arguments {
+            words.push(match self.files.get(argument) {
+                Some(text) => {
+                    let file = written(text);
+                    let path = file.path().display().to_string();
+                    files.push(file);
+                    path
+                }
+                None => argument.clone(),
+            });
+        }
+        words.extend(self.flags()?);
+        let arguments = parse(&words)?;
+        let Command::Server(server) = arguments.command else {
+            return Err("expected `flo server`, but the call is another one".to_owned());
+        };
+        let config = server
+            .config()
+            .map_err(|failure| failure.render(Format::Text))?;
+        config.validate().map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+
+    /// The flags that the variables stand for.
+    fn flags(&self) -> Result<Vec<String>, String> {
+        let ours = self.variables.iter();
+        ours.filter(|(name, _)| name.starts_with("FLO_"))
+            .map(|(name, value)| {
+                let flag = FLAGS.get(name).ok_or_else(|| {
+                    format!("expected a variable that flo reads, but {name} is none")
+                })?;
+                Ok(format!("--{flag}={value}"))
+            })
+            .collect()
+    }
+}
+
+/// Whether `flo` takes these words.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn parse(words: &[String]) -> Result<Arguments, String> {
+    Arguments::try_parse_from(words).map_err(|error| error.to_string())
+}
+
+/// What became of each launch so far.
+static TRIED: Mutex<BTreeMap<Launch, Result<ServerConfig, String>>> = Mutex::new(BTreeMap::new());
+
+/// The flags of `flo server` by the variables that stand for them.
+static FLAGS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let command = Arguments::command();
+    let server = command.find_subcommand("server").expect("a verb of flo");
+    let flags = command.get_arguments().chain(server.get_arguments());
+    flags
+        .filter_map(|flag| {
+            Some((
+                flag.get_env()?.to_str()?.to_owned(),
+                flag.get_long()?.to_owned(),
+            ))
+        })
+        .collect()
+});
+
+fn written(text: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().expect("a temporary file");
+    file.write_all(text.as_bytes()).expect("room for it");
+    file
+}
+
+#[test]
+fn flags_variables_and_the_file_are_one_configuration() {
+    let launch = Launch {
+        arguments: ["server", "--config", "/etc/a.toml", "--node-id", "2"]
+            .map(str::to_owned)
+            .to_vec(),
+        variables: [("FLO_INSECURE", "true"), ("FLO_PEERS", "2=a:1")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        files: [("/etc/a.toml".to_owned(), "data_dir = \"d\"\n".to_owned())].into(),
+    };
+    let config = launch.config().expect("a configuration");
+    assert_eq!((config.node_id, config.insecure), (2, true));
+    assert_eq!(config.data_dir.to_str(), Some("d"));
+    assert_eq!(config.peers[0].address, "a:1");
+}

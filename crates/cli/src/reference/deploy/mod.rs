@@ -1,0 +1,299 @@
+//! Every file of `deploy` is one that flo takes: its flags, variables and keys exist, its ports, paths and
+//! volumes are those of the nodes that it starts, and what one file says of another is so.
+
+mod compose;
+mod files;
+mod image;
+mod kubernetes;
+mod launch;
+mod local;
+mod pods;
+mod shape;
+mod tls;
+mod unit;
+
+use self::files::Files;
+use flotilla_server::ServerConfig;
+use std::fmt::Display;
+
+/// What is wrong, each with its file.
+#[derive(Debug, Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    /// Something of the file is not what it must be.
+    fn push(&mut self, path: &str, finding: impl Display) {
+        self.0.push(format!("{path}: {finding}"));
+    }
+
+    /// Expects what the sentence goes on to say.
+    fn expect(&mut self, path: &str, is_so: bool, expectation: impl Display) {
+        if !is_so {
+            self.push(path, format!("expected {expectation}"));
+        }
+    }
+
+    /// Expects a node to listen where the list of peers says that it is.
+    fn expect_where_peers_look(&mut self, path: &str, config: &ServerConfig) {
+        let mut peers = config.peers.iter();
+        let own = peers.find(|peer| peer.node_id == config.node_id);
+        let is_own = own.is_some_and(|peer| peer.address == config.peer_listen.to_string());
+        self.expect(
+            path,
+            is_own,
+            "the node to listen where its peers look for it",
+        );
+    }
+}
+
+/// All that is wrong with the files.
+fn findings(files: &Files) -> Vec<String> {
+    let mut findings = Findings::default();
+    for path in files.paths().filter(|path| !is_checked(path)) {
+        findings.push(path, "expected a file that a test checks, but none does");
+    }
+    let image = image::check(files, &mut findings);
+    compose::check(files, &image, &mut findings);
+    kubernetes::check(files, &image, &mut findings);
+    unit::check(files, &mut findings);
+    local::check(files, &mut findings);
+    findings.0
+}
+
+/// Whether a test checks the file, here or beside this module: the alerts, the dashboard and the document.
+fn is_checked(path: &str) -> bool {
+    path.starts_with(kubernetes::FOLDER)
+        || path.starts_with(local::FOLDER)
+        || [
+            compose::FILE,
+            image::FILE,
+            image::IGNORED,
+            local::PROMETHEUS,
+            unit::FILE,
+            unit::CONFIG,
+            unit::USERS,
+            "deploy/README.md",
+            "deploy/grafana/flotilla.json",
+            "deploy/prometheus/alerts.yml",
+        ]
+        .contains(&path)
+}
+
+#[test]
+fn every_file_is_one_that_flo_takes() {
+    let files = Files::read();
+    assert!(files.paths().count() > 20, "the walk reaches the files");
+    let findings = findings(&files);
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+/// Files, what is replaced in them and by what, and a part of what must be found then.
+const SPOILT: [(&str, &str, &str, &str); 49] = [
+    (image::FILE, "rust:1.95", "rust:1.90", "rust 1.95"),
+    (image::FILE, "flotilla-cli", "flotilla-cly", "flotilla-cly"),
+    (image::FILE, "COPY . .", "COPY deploy .", "ignored"),
+    (image::FILE, "COPY . .", "COPY lost .", "`lost`"),
+    (image::FILE, "EXPOSE 9000", "EXPOSE 9009", "EXPOSE"),
+    (image::FILE, "USER 65532:65532", "USER nonroot", "number"),
+    (
+        image::FILE,
+        "ENTRYPOINT [\"flo\"]",
+        "ENTRYPOINT [\"fla\"]",
+        "`fla`",
+    ),
+    (image::FILE, "/out/flo /usr", "/out/fly /usr", "/out/fly"),
+    (
+        image::FILE,
+        "VOLUME [\"/var/lib/",
+        "VOLUME [\"/srv/",
+        "VOLUME",
+    ),
+    (image::FILE, "STOPSIGNAL", "STOPSIGNALS", "STOPSIGNALS"),
+    (image::FILE, "FLO_DATA_DIR", "FLO_DATA", "FLO_DATA"),
+    (image::IGNORED, "docs", "sim", "`sim`"),
+    (compose::FILE, "FLO_PEERS:", "FLO_PEER:", "FLO_PEER"),
+    (
+        compose::FILE,
+        "stop_grace_period",
+        "stop_grace",
+        "stop_grace",
+    ),
+    (
+        compose::FILE,
+        "stop_grace_period: 60s",
+        "stop_grace_period: 5s",
+        "stop_grace_period",
+    ),
+    (
+        compose::FILE,
+        "\"cluster\", \"status\"",
+        "\"cluster\", \"state\"",
+        "state",
+    ),
+    (compose::FILE, "node1:9001,", "node4:9001,", "node4"),
+    (
+        compose::FILE,
+        "FLO_NODE_ID: \"3\"",
+        "FLO_NODE_ID: \"2\"",
+        "node 3",
+    ),
+    (
+        compose::FILE,
+        "127.0.0.1:9010:9000",
+        "127.0.0.1:9010:9005",
+        "9005",
+    ),
+    (compose::FILE, "node2:/var/lib", "node2:/srv/lib", "data"),
+    (
+        compose::FILE,
+        "read_only: true",
+        "read_only: maybe",
+        "read_only",
+    ),
+    (
+        STATEFUL_SET,
+        "readOnlyRootFilesystem",
+        "readOnlyRootFileSystem",
+        "readOnlyRootFileSystem",
+    ),
+    (STATEFUL_SET, "path: /readyz", "path: /ready", "/readyz"),
+    (STATEFUL_SET, "Parallel", "OrderedReady", "Parallel"),
+    (
+        STATEFUL_SET,
+        "containerPort: 9001",
+        "containerPort: 9003",
+        "`peers`",
+    ),
+    (
+        STATEFUL_SET,
+        "mountPath: /var/lib",
+        "mountPath: /srv/lib",
+        "/var/lib/flotilla",
+    ),
+    (
+        STATEFUL_SET,
+        "terminationGracePeriodSeconds: 60",
+        "terminationGracePeriodSeconds: 6",
+        "terminationGracePeriodSeconds",
+    ),
+    (STATEFUL_SET, "\"--config\"", "\"--conf\"", "--conf"),
+    (
+        STATEFUL_SET,
+        "FLO_LOG_FORMAT",
+        "FLO_LOG_FORM",
+        "FLO_LOG_FORM",
+    ),
+    (
+        STATEFUL_SET,
+        "flotilla-peers.$",
+        "flotilla-pears.$",
+        "advertise",
+    ),
+    (STATEFUL_SET, "replicas: 3", "replicas: 4", "flotilla-3"),
+    (SERVICES, "targetPort: peers", "targetPort: pears", "pears"),
+    (
+        SERVICES,
+        "publishNotReadyAddresses: true",
+        "publishNotReadyAddresses: false",
+        "publishNotReadyAddresses",
+    ),
+    (
+        DISRUPTION,
+        "maxUnavailable: 1",
+        "maxUnavailable: 2",
+        "maxUnavailable",
+    ),
+    (DISRUPTION, "name: flotilla\n", "nam: flotilla\n", "nam"),
+    (POD, "node_id = 2", "node_id = 3", "node 3"),
+    (POD, "peers =", "pears =", "pears"),
+    (
+        unit::FILE,
+        "[Install]",
+        "MemoryDenyWriteExecute=yes\n[Install]",
+        "MemoryDenyWriteExecute",
+    ),
+    (
+        unit::FILE,
+        "StateDirectory=flotilla",
+        "StateDirectory=flo",
+        "StateDirectory",
+    ),
+    (
+        unit::CONFIG,
+        "peer_listen =",
+        "peers_listen =",
+        "peers_listen",
+    ),
+    (
+        local::PROMETHEUS,
+        "127.0.0.1:9012",
+        "127.0.0.1:9013",
+        "9012",
+    ),
+    (
+        compose::FILE,
+        "\"--host\", \"node2\"",
+        "\"--host\", \"node4\"",
+        "certificate for node2",
+    ),
+    (
+        compose::FILE,
+        "certificates:/var",
+        "node1:/var",
+        "volume certificates",
+    ),
+    (
+        compose::FILE,
+        "/node-key.pem",
+        "/client-key.pem",
+        "node-key.pem",
+    ),
+    (STATEFUL_SET, "scheme: HTTPS", "scheme: HTTP", "HTTPS"),
+    (
+        STATEFUL_SET,
+        "/etc/flotilla/tls/ca.crt",
+        "/etc/flotilla/ca.crt",
+        "TLS",
+    ),
+    (
+        CERTIFICATES,
+        "- flotilla-1.flotilla-peers\n",
+        "- flotilla-7.flotilla-peers\n",
+        "flotilla-1.flotilla-peers",
+    ),
+    (unit::CONFIG, "tls_ca =", "insecure = true # ", "tls_ca"),
+    (local::PROMETHEUS, "scheme: https", "scheme: http", "HTTPS"),
+];
+const STATEFUL_SET: &str = "deploy/kubernetes/base/stateful-set.yaml";
+const CERTIFICATES: &str = "deploy/kubernetes/overlays/cert-manager/certificates.yaml";
+const SERVICES: &str = "deploy/kubernetes/base/services.yaml";
+const DISRUPTION: &str = "deploy/kubernetes/base/pod-disruption-budget.yaml";
+const POD: &str = "deploy/kubernetes/base/nodes/flotilla-1.toml";
+
+#[test]
+fn what_is_spoilt_is_found() {
+    let files = Files::read();
+    let mut missed = String::new();
+    for (path, part, replacement, expected) in SPOILT {
+        let text = files.text(path);
+        assert!(text.contains(part), "{path} says {part:?}");
+        let spoilt = files.with(path, &text.replacen(part, replacement, 1));
+        let findings = findings(&spoilt).join("\n");
+        if !findings.contains(expected) {
+            missed.push_str(&format!("{path} with {replacement:?}: {findings:?}\n"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed}");
+}
+
+#[test]
+fn a_file_that_nobody_knows_is_found() {
+    let files = Files::read();
+    for path in [
+        "deploy/nomad/flotilla.hcl",
+        "deploy/kubernetes/base/secret.yaml",
+    ] {
+        let findings = findings(&files.with(path, "kind: Secret\n"));
+        assert!(findings.iter().any(|finding| finding.starts_with(path)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether nodes speak TLS, with files that they are given and for the names that they are called by.
+
+use super::Findings;
+use flotilla_server::ServerConfig;
+use std::path::Path;
+
+/// The files of a node that `flo cert dev` makes, as certificate, key and authority.
+pub(super) const MADE: [&str; 3] = ["node.pem", "node-key.pem", "ca.pem"];
+
+/// Checks that a node has all three files in the folder and that nothing else opens it, and gives their names.
+pub(super) fn check(
+    path: &str,
+    node: &str,
+    config: &ServerConfig,
+    folder: &str,
+    findings: &mut Findings,
+) -> Vec<String> {
+    let files = [&config.tls_cert, &config.tls_key, &config.tls_ca];
+    let files = files.into_iter().flatten();
+    let given = files.filter(|file| file.parent() == Some(Path::new(folder)));
+    let names = given.filter_map(|file| file.file_name()?.to_str());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let is_safe = names.len() == 3 && !config.insecure;
+    findings.expect(
+        path,
+        is_safe,
+        format!("{node} to speak TLS with the files in {folder:?}"),
+    );
+    names
+}
+
+/// The hosts by which others connect to a node.
+pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
+    let own = config
+        .peers
+        .iter()
+        .find(|peer| peer.node_id == config.node_id);
+    let addresses = own
+        .map(|peer| &peer.address)
+        .into_iter()
+        .chain(&config.advertise);
+    let hosts = addresses.filter_map(|address| Some(address.rsplit_once(':')?.0.to_owned()));
+    hosts.collect()
+}

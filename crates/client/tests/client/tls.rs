@@ -1,0 +1,188 @@
+//! What a client says of nodes that it cannot trust.
+
+use flotilla_client::v1::GetRunRequest;
+use flotilla_client::{Client, ClientError, ClientOptions, ErrorKind, TlsOptions};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PKCS_ECDSA_P256_SHA256,
+    date_time_ymd,
+};
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// Something that agrees on TLS with whoever connects, and then goes away.
+struct Stub {
+    address: String,
+    /// Its authority, in PEM.
+    authority: String,
+}
+
+impl Stub {
+    /// One that lets anyone in, with a certificate for these hosts.
+    async fn start(hosts: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
+        Self::start_as(false, hosts, change).await
+    }
+
+    /// One that lets in whom its authority has signed.
+    async fn start_closed() -> Self {
+        Self::start_as(true, &["127.0.0.1"], |_| {}).await
+    }
+
+    async fn start_as(
+        is_closed: bool,
+        hosts: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Self {
+        let key = || KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).expect("randomness");
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, key()).expect("well-formed");
+        let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).expect("names");
+        change(&mut params);
+        let key = key();
+        let cert = params.signed_by(&key, &authority).expect("well-formed");
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.der().clone()).expect("well-formed");
+        let mut known =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        if !is_closed {
+            known = known.allow_unauthenticated();
+        }
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring has suites")
+            .with_client_cert_verifier(known.build().expect("one authority"))
+            .with_single_cert(vec![cert.der().clone()], key)
+            .expect("they belong together");
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                drop(acceptor.accept(stream).await);
+            }
+        });
+        Self {
+            address,
+            authority: authority.pem(),
+        }
+    }
+}
+
+/// A client that trusts the authority in the file `ca.pem` of the folder.
+fn client(folder: &TempDir, address: &str) -> Client {
+    let ca = folder.path().join("ca.pem");
+    Client::connect(ClientOptions {
+        endpoints: vec![address.to_owned()],
+        tls: Some(TlsOptions { ca, identity: None }),
+        timeout: Duration::from_secs(20),
+        unreachable_timeout: Duration::from_secs(20),
+        ..ClientOptions::default()
+    })
+    .expect("the files are good")
+}
+
+async fn refused(client: &Client) -> ClientError {
+    let asked = client.get_run(GetRunRequest::default()).await;
+    asked.expect_err("nobody serves there")
+}
+
+async fn refused_by(stub: &Stub, authority: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("ca.pem"), authority).expect("room");
+    let error = refused(&client(&folder, &stub.address)).await;
+    assert_eq!(error.code(), "tls_failed", "{error}");
+    assert_eq!(error.kind(), ErrorKind::CannotConnect);
+    assert!(error.hint().is_some(), "{error}");
+    error.message().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_nodes_certificate_is_said() {
+    let good = Stub::start(&["127.0.0.1"], |_| {}).await;
+    let other = Stub::start(&["elsewhere"], |_| {}).await;
+    let old = Stub::start(&["127.0.0.1"], |params| {
+        params.not_after = date_time_ymd(2020, 1, 1);
+    })
+    .await;
+    let early = Stub::start(&["127.0.0.1"], |params| {
+        params.not_before = date_time_ymd(2400, 1, 1);
+    })
+    .await;
+    let cases = [
+        (&good, &other.authority, "no authority that is trusted here"),
+        (&other, &other.authority, "another host's"),
+        (&old, &old.authority, "is over"),
+        (&early, &early.authority, "not valid yet"),
+    ];
+    for (stub, authority, expected) in cases {
+        let said = refused_by(stub, authority).await;
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains(&stub.address), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn who_shows_no_certificate_is_told_to_although_the_connection_was_made() {
+    let stub = Stub::start_closed().await;
+    let said = refused_by(&stub, &stub.authority).await;
+    assert!(
+        said.contains("lets nobody in without a certificate"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn who_speaks_no_tls_is_told_that_the_node_does() {
+    let stub = Stub::start(&["127.0.0.1"], |_| {}).await;
+    let client = Client::connect(ClientOptions {
+        endpoints: vec![stub.address.clone()],
+        ..ClientOptions::default()
+    });
+    let error = refused(&client.expect("well-formed")).await;
+    assert_eq!(error.code(), "tls_failed", "{error}");
+    assert!(error.message().contains("speaks TLS only"), "{error}");
+}
+
+#[tokio::test]
+async fn the_files_are_read_again_for_each_connection() {
+    let stub = Stub::start(&["127.0.0.1"], |_| {}).await;
+    let other = Stub::start(&["127.0.0.1"], |_| {}).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |text: &str| fs::write(folder.path().join("ca.pem"), text).expect("room");
+    write(&other.authority);
+    let client = client(&folder, &stub.address).with_timeout(Duration::from_millis(200));
+    assert_eq!(refused(&client).await.code(), "tls_failed");
+    write("no PEM");
+    let error = refused(&client).await;
+    assert!(error.message().contains("it holds none"), "{error}");
+    write(&stub.authority);
+    // It is trusted now; that nobody serves behind it is another matter.
+    assert_ne!(refused(&client).await.code(), "tls_failed");
+}
+
+#[tokio::test]
+async fn what_does_not_speak_tls_is_told_apart() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    tokio::spawn(async move {
+        // Whoever connects is left without a word.
+        while let Ok((stream, _)) = listener.accept().await {
+            drop(stream);
+        }
+    });
+    let authority = Stub::start(&["127.0.0.1"], |_| {}).await.authority;
+    let silent = Stub { address, authority };
+    let said = refused_by(&silent, &silent.authority).await;
+    assert!(said.contains("broke off"), "{said}");
+}

@@ -1,0 +1,41 @@
+//! Every table by its number: what a row of the state is a row of.
+
+use super::*;
+
+macro_rules! catalogue {
+    ($($table:ident)*) => {
+        /// The name of the table that a row is of. Its key and its record are both read.
+        ///
+        /// # Errors
+        /// [`StoreError`] when the row is of no table: it is damaged, or a newer version wrote it.
+        pub fn check_row(key: &[u8], record: &[u8]) -> Result<&'static str, StoreError> {
+            match key.first() {
+                $(Some(&$table::NUMBER) => {
+                    decode_row::<$table>(key, record).map(|_| stringify!($table))
+                })*
+                _ => Err(StoreError(
+                    format!("expected a key of a table, but found {key:02x?}").into(),
+                )),
+            }
+        }
+    };
+}
+
+/// Calls a macro with the names of all tables, so that they are listed once.
+#[macro_export]
+macro_rules! for_each_table {
+    ($callback:ident) => {
+        $callback! {
+            Cluster Workflows Versions Definitions DefinitionSources Runs RunNames IdempotencyKeys Payloads History
+            SignalsWaiting SignalIds Actions Modules ActionRuns ActionRunsByAction ActionRunKeys Ready Timers Workers
+            WorkerActivities WorkerNumbers Requests Quarantine InputChecks RevisionsByContent RequestAges
+            ReadyActions LabelQueues WorkerCounts SilentWorkers Plans PlanNumbers PlanExecutors CachedResults
+            CacheExpiries Schedules SchedulesDue RunsByWorkflow RunsByStatus RunsByCompletion RunsByAttribute
+            Expirations RunRemains DeadLetters DeadLetterInputs DeadLetterQueues Keys KeyExpiries Namespaces Streams
+            StreamNames Records Groups GroupNames Consumers Deliveries Redeliveries Triggers TriggersByStream
+            TriggersDue
+        }
+    };
+}
+
+for_each_table!(catalogue);

@@ -1,0 +1,43 @@
+//! A backup: the whole state after one entry of the log, in one file (ADR 0017).
+//!
+//! ```text
+//! "flotilla-backup\n" (16) | format (1) | block …
+//! block: kind (1) | length of the body (4) | crc32 of the body (4) | body
+//!
+//! kind 1, the first:      what the backup is of, a `Header` in the encoding of records
+//! kind 2, any number:     rows, an lz4 frame as it travels between peers (`state/snapshot.rs`)
+//! kind 3, the last:       how many rows there are, their digest, and that of all bytes before this block
+//! ```
+//! Numbers are big-endian; nothing follows the last block. The crc32 finds damage where it is, and the
+//! digest whatever a block's own frame hides. A file without its last block is no backup.
+//!
+//! The file is written and read from front to back, so it can be a stream: that is how it leaves a node
+//! that serves.
+
+mod check;
+mod fault;
+mod header;
+mod offline;
+mod reader;
+mod restore;
+mod serving;
+mod writer;
+
+pub use check::{BackupSummary, TableSummary, verify};
+pub use fault::BackupFault;
+pub use header::{BackupHeader, BackupOrigin};
+pub use offline::{OfflineError, backup_directory};
+pub use restore::{RestoreError, RestoredMember, restore};
+pub(crate) use serving::BACKUPS_MAX;
+pub use serving::{Backup, BackupError};
+
+/// What every backup begins with.
+const MAGIC: &[u8; 16] = b"flotilla-backup\n";
+/// The only format so far.
+const FORMAT: u8 = 1;
+/// No block's body is longer: a megabyte of rows or one greater row, compressed.
+const BODY_BYTES_MAX: u32 = 128 << 20;
+
+const KIND_HEADER: u8 = 1;
+const KIND_ROWS: u8 = 2;
+const KIND_END: u8 = 3;

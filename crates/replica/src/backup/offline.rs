@@ -1,0 +1,204 @@
+//! A backup of a node that does not run: what is left when most of the voters are gone for good.
+//!
+//! The node's whole log goes into it, as if all of it had been agreed upon. That is done to a copy of the
+//! state: the data directory stays what it was, and the node may still go back to its cluster.
+
+use super::header::{BackupHeader, BackupOrigin, Source};
+use super::writer::Writer;
+use crate::clock::{StampClock, SystemClock};
+use crate::hooks::NoObserver;
+use crate::log::device::{Fact, LogDevice};
+use crate::log::record;
+use crate::state::applier::{Applier, Outlets};
+use crate::state::rocks::RocksState;
+use crate::state::rows;
+use crate::state::store::StateStore;
+use crate::storage::{RocksStorage, Storage};
+use bytes::Bytes;
+use flotilla_engine::ENGINE_VERSION;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder of the data directory for the copy of the state.
+const COPY: &str = "backup-copy";
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why there is no backup of a data directory.
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    /// It is none.
+    #[error("expected the data directory of a node, but {} is none", .0.display())]
+    NotADataDirectory(PathBuf),
+    /// A process uses it.
+    #[error("expected no node to use {}, but one does", .0.display())]
+    InUse(PathBuf),
+    /// It cannot be read.
+    #[error("expected to read {}, but {error}", directory.display())]
+    Unreadable {
+        /// Which.
+        directory: PathBuf,
+        /// Why.
+        error: Cause,
+    },
+    /// The node was never part of a cluster.
+    #[error("expected the data of a cluster, but the node of {} never belonged to one", .0.display())]
+    NoCluster(PathBuf),
+    /// Its state was found to differ from that of the others (design rule 11).
+    #[error("expected the state that the others have, but the one in {} differs", .0.display())]
+    Diverged(PathBuf),
+    /// The backup cannot be written.
+    #[error("expected to write the backup, but {0}")]
+    Unwritable(io::Error),
+}
+
+impl OfflineError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NotADataDirectory(_) => "name what the node has as `data_dir`",
+            Self::InUse(_) => {
+                "stop the node first, or back it up while it serves: without --data-dir"
+            }
+            Self::Unreadable { .. } => "try the data directory of another node, or an older backup",
+            Self::NoCluster(_) => "there is nothing to back up",
+            Self::Diverged(_) => "use the data directory of another node, or an older backup",
+            Self::Unwritable(_) => "check the disk: its room, and its rights",
+        }
+    }
+}
+
+/// Backs up the data directory of a node that does not run, with all entries of its log, and gives the bytes
+/// of the file to `write`. `version` is that of the program.
+///
+/// # Errors
+/// [`OfflineError`]; what was written until then is no backup.
+pub fn backup_directory(
+    directory: &Path,
+    version: String,
+    write: &mut dyn FnMut(Bytes) -> io::Result<()>,
+) -> Result<BackupHeader, OfflineError> {
+    if !directory.join(RocksState::PARTS[0]).is_dir() {
+        return Err(OfflineError::NotADataDirectory(directory.to_owned()));
+    }
+    let lock = RocksStorage.lock(directory);
+    let _lock = lock.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => OfflineError::InUse(directory.to_owned()),
+        _ => OfflineError::Unreadable {
+            directory: directory.to_owned(),
+            error: error.into(),
+        },
+    })?;
+    let failed = |cause: Cause| OfflineError::Unreadable {
+        directory: directory.to_owned(),
+        error: cause,
+    };
+    let opened = open(directory)?;
+    // Dropped after what is open in it.
+    let copy = Copy::new(directory).map_err(|error| failed(error.into()))?;
+    let state = apply_rest(&opened, &copy.0).map_err(failed)?;
+    let source = Source {
+        node_id: opened.node_id,
+        origin: BackupOrigin::Directory,
+        version,
+    };
+    let rows = state.reader();
+    let header = BackupHeader::of(rows.as_ref(), source)
+        .map_err(|error| failed(error.into()))?
+        .ok_or_else(|| OfflineError::NoCluster(directory.to_owned()))?;
+    let mut writer = Writer::new(header.clone(), rows);
+    while let Some(piece) = writer.next().map_err(|error| failed(error.into()))? {
+        write(piece).map_err(OfflineError::Unwritable)?;
+    }
+    Ok(header)
+}
+
+/// What a data directory holds.
+struct Opened {
+    node_id: u64,
+    log: Arc<dyn LogDevice>,
+    state: RocksState,
+}
+
+fn open(directory: &Path) -> Result<Opened, OfflineError> {
+    let failed = |cause: Cause| OfflineError::Unreadable {
+        directory: directory.to_owned(),
+        error: cause,
+    };
+    let log = RocksStorage.open_log(directory);
+    let log = log.map_err(|error| failed(error.into()))?;
+    let state = RocksStorage.open_rocks(directory);
+    let state = state.map_err(|error| failed(error.into()))?;
+    let reader = state.reader();
+    let divergence = rows::divergence(reader.as_ref());
+    if divergence.map_err(|error| failed(error.into()))?.is_some() {
+        return Err(OfflineError::Diverged(directory.to_owned()));
+    }
+    let facts = log.facts().map_err(|error| failed(error.into()))?;
+    let in_log = facts.get(&Fact::Identity);
+    let in_log = in_log.map(|bytes| rows::decode_identity(bytes)).transpose();
+    let in_log = in_log.map_err(|error| failed(error.into()))?;
+    let in_state = rows::identity(reader.as_ref()).map_err(|error| failed(error.into()))?;
+    match (in_log, in_state) {
+        (Some(in_log), Some(in_state)) if in_log == in_state => Ok(Opened {
+            node_id: in_log.node_id,
+            log,
+            state,
+        }),
+        (None, None) => Err(OfflineError::NoCluster(directory.to_owned())),
+        _ => Err(failed("its log and its state are not of one node".into())),
+    }
+}
+
+/// A copy of the state with the rest of the log applied to it.
+fn apply_rest(opened: &Opened, place: &Path) -> Result<RocksState, Cause> {
+    let state = opened.state.copy_to(place)?;
+    let clock = StampClock::new(Arc::new(SystemClock::default()), opened.node_id);
+    let applier = Applier {
+        node_id: opened.node_id,
+        digest_interval: u64::MAX,
+        engine_version: ENGINE_VERSION,
+        store: Arc::new(state.clone()),
+        clock: Arc::new(clock),
+        outlets: Outlets::new(),
+        observer: Arc::new(NoObserver),
+    };
+    let mut applier = applier.open()?;
+    let applied = rows::progress(state.reader().as_ref())?.index();
+    let mut failure = None;
+    let from = applied.map_or(0, |applied| applied + 1);
+    opened.log.read(from, u64::MAX, &mut |_, bytes| {
+        let entry = record::decode(bytes).map_err(Cause::from);
+        let applied = entry.and_then(|entry| Ok(applier.apply(entry, None)?));
+        failure = applied.err();
+        failure.is_none()
+    })?;
+    failure.map_or(Ok(state), Err)
+}
+
+/// The place of the copy, which goes with it. What a process that was killed has left is in its way, and
+/// goes first.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn new(directory: &Path) -> io::Result<Self> {
+        let place = directory.join(COPY);
+        match fs::remove_dir_all(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(Self(place)),
+        }
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(directory = %self.0.display(), %error, "a copy of the state is left over");
+        }
+    }
+}

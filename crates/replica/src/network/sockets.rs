@@ -1,0 +1,99 @@
+//! How bytes get from one node to another: the seam under the gRPC of members, where a host puts TLS.
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use std::io;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+use tonic::transport::server::{Connected, TcpIncoming};
+use tonic::transport::{Channel, Endpoint};
+
+/// How connections are made and taken.
+pub trait Sockets: Send + Sync + 'static {
+    /// A channel to the endpoint. It connects when it is first used, and again after failures.
+    fn channel(&self, endpoint: &Endpoint) -> Channel;
+
+    /// The connections that come in, each once it may be talked to; one that fails before is left out.
+    fn accept(&self, listener: TcpListener) -> Arrivals;
+}
+
+/// Connections that come in, one after the other.
+pub type Arrivals = BoxStream<'static, io::Result<Accepted>>;
+
+/// TCP, as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainSockets;
+
+impl Sockets for PlainSockets {
+    fn channel(&self, endpoint: &Endpoint) -> Channel {
+        endpoint.connect_lazy()
+    }
+
+    fn accept(&self, listener: TcpListener) -> Arrivals {
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        Box::pin(incoming.map(|stream| Ok(Accepted::new(stream?))))
+    }
+}
+
+/// A connection that came in.
+pub struct Accepted(Pin<Box<dyn Duplex>>);
+
+trait Duplex: AsyncRead + AsyncWrite + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
+
+impl Accepted {
+    /// Takes any stream of bytes for a connection.
+    pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        Self(Box::pin(stream))
+    }
+}
+
+impl Connected for Accepted {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.as_mut().poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.as_mut().poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+}

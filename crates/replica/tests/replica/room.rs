@@ -1,0 +1,170 @@
+//! Disks that fill up, and empty again.
+
+use crate::cluster::{Cluster, LONG, register, submit};
+use flotilla_engine::ids::{ActionName, Namespace};
+use flotilla_engine::{Body, Command, DeleteAction};
+use flotilla_replica::{
+    DirectoryLock, DiskSpace, Hooks, LogDevice, Replica, RocksStorage, Room, StateStore, Storage,
+    StorageError, SubmitError, Tuning,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::sleep;
+
+const RESERVE_BYTES: u64 = 1_000;
+const FREE: u64 = 2 * RESERVE_BYTES;
+const LOW: u64 = RESERVE_BYTES * 3 / 4;
+const FULL: u64 = RESERVE_BYTES / 4;
+
+/// A disk with as much room as the test says.
+struct TestedDisk(Arc<AtomicU64>);
+
+impl Storage for TestedDisk {
+    fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
+        RocksStorage.lock(data_directory)
+    }
+
+    fn open_log(&self, data_directory: &Path) -> Result<Arc<dyn LogDevice>, StorageError> {
+        RocksStorage.open_log(data_directory)
+    }
+
+    fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
+        RocksStorage.open_state(data_directory)
+    }
+
+    fn space(&self, _data_directory: &Path) -> io::Result<Option<DiskSpace>> {
+        let free_bytes = self.0.load(Ordering::Relaxed);
+        let bytes = FREE;
+        Ok(Some(DiskSpace { free_bytes, bytes }))
+    }
+}
+
+/// Three nodes and their disks.
+struct Disks {
+    cluster: Cluster,
+    free: BTreeMap<u64, Arc<AtomicU64>>,
+}
+
+impl Disks {
+    async fn started() -> Self {
+        let tuning = Tuning {
+            disk_reserve_bytes: RESERVE_BYTES,
+            upkeep_interval: Duration::from_millis(100),
+            ..Tuning::default()
+        };
+        let mut cluster = Cluster::started(3, tuning).await;
+        let mut free = BTreeMap::new();
+        for id in cluster.ids() {
+            let bytes = Arc::new(AtomicU64::new(FREE));
+            let hooks = Hooks {
+                storage: Arc::new(TestedDisk(Arc::clone(&bytes))),
+                ..Hooks::default()
+            };
+            free.insert(id, bytes);
+            cluster.stop(id).await;
+            cluster.start_with(id, hooks).await;
+            cluster.leader().await;
+        }
+        Self { cluster, free }
+    }
+
+    /// Leaves so much room on a node's disk, and waits until the node has seen it.
+    async fn leave(&self, id: u64, bytes: u64, room: Room) {
+        self.free[&id].store(bytes, Ordering::Relaxed);
+        until(async || self.cluster.node(id).gauges().room == room).await;
+    }
+
+    async fn leave_on_all(&self, bytes: u64, room: Room) {
+        for id in self.cluster.ids() {
+            self.leave(id, bytes, room).await;
+        }
+    }
+}
+
+async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !is_so().await {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LONG, looking).await.expect("in time");
+}
+
+/// A command that lets open work end.
+fn delete(name: &str) -> Command {
+    let body = Body::DeleteAction(DeleteAction {
+        name: ActionName::new(name).expect("a legal name"),
+    });
+    Command::new(Namespace::default_namespace(), body)
+}
+
+/// Waits until the cluster takes a command, asked at this node.
+async fn taken(replica: &Replica, command: impl Fn() -> Command) {
+    until(async || match submit(replica, command()).await {
+        Ok(replied) => replied.is_ok(),
+        Err(SubmitError::DiskLow) => false,
+        Err(error) => panic!("expected room or none, but {error}"),
+    })
+    .await;
+}
+
+/// Waits until the cluster refuses a command for want of room, asked at this node.
+async fn refused(replica: &Replica, command: impl Fn() -> Command) {
+    until(async || matches!(submit(replica, command()).await, Err(SubmitError::DiskLow))).await;
+}
+
+#[tokio::test]
+async fn full_disks_stop_new_work_first_then_all_and_everything_goes_on_when_they_empty() {
+    let disks = Disks::started().await;
+    let follower = disks.cluster.follower().await;
+    let asked = disks.cluster.node(follower);
+    for name in ["one", "two"] {
+        submit(asked, register(name)).await.unwrap().unwrap();
+    }
+
+    disks.leave_on_all(LOW, Room::ProgressOnly).await;
+    refused(asked, || register("three")).await;
+    taken(asked, || delete("one")).await;
+
+    disks.leave_on_all(FULL, Room::ReadOnly).await;
+    refused(asked, || delete("two")).await;
+    let deadline = tokio::time::Instant::now() + LONG;
+    asked.read_index(deadline).await.expect("reads go on");
+
+    disks.leave_on_all(FREE, Room::Free).await;
+    taken(asked, || register("three")).await;
+    taken(asked, || delete("two")).await;
+    disks.cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_disk_is_full_lets_one_with_room_lead() {
+    let disks = Disks::started().await;
+    let leader = disks.cluster.leader().await;
+    disks.leave(leader, LOW, Room::ProgressOnly).await;
+    until(async || disks.cluster.leader().await != leader).await;
+    taken(disks.cluster.node(leader), || register("one")).await;
+    disks.cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn a_follower_whose_disk_is_full_takes_no_entries_until_it_empties() {
+    let disks = Disks::started().await;
+    let follower = disks.cluster.follower().await;
+    let leader = disks.cluster.leader().await;
+    disks.leave(follower, FULL, Room::ReadOnly).await;
+    let before = disks.cluster.node(follower).gauges().last_log_index;
+    for name in ["one", "two", "three"] {
+        taken(disks.cluster.node(leader), || register(name)).await;
+    }
+    // What was on its way when its disk filled up is all that it took.
+    let after = disks.cluster.node(follower).gauges().last_log_index;
+    assert!(after <= before + 1, "{before} and then {after}");
+    assert!(disks.cluster.node(leader).gauges().last_log_index >= before + 3);
+    disks.leave(follower, FREE, Room::Free).await;
+    disks.cluster.agreed().await;
+}

@@ -1,0 +1,55 @@
+//! Giving a backup: pieces of a file, as fast as the caller takes them.
+
+use crate::context::Context;
+use crate::errors::Refusal;
+use crate::limits::{BACKUP_PARTS_AHEAD, BACKUP_STALL_MAX};
+use flotilla_api::v1;
+use flotilla_replica::Backup;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+type Parts = mpsc::Sender<Result<v1::BackupPart, Status>>;
+
+/// Begins a backup; the deadline is that of its beginning.
+pub(super) async fn give(
+    context: &Arc<Context>,
+    deadline: Instant,
+) -> Result<ReceiverStream<Result<v1::BackupPart, Status>>, Refusal> {
+    let backup = context.gateway.replica().backup(deadline).await?;
+    tracing::info!(index = backup.header().index, "a backup is taken");
+    let (parts, receiver) = mpsc::channel(BACKUP_PARTS_AHEAD);
+    tokio::spawn(send(Arc::clone(context), backup, parts));
+    Ok(ReceiverStream::new(receiver))
+}
+
+/// Sends one piece after the other until the end, or until the caller is gone or stands still.
+async fn send(context: Arc<Context>, mut backup: Backup, parts: Parts) {
+    loop {
+        let part = tokio::select! {
+            part = next(&mut backup) => part.transpose(),
+            () = context.shutdown.cancelled() => Some(Err(Refusal::shutting_down())),
+        };
+        let Some(part) = part else { return };
+        let is_last = part.is_err();
+        let sent = parts.send_timeout(part.map_err(Status::from), BACKUP_STALL_MAX);
+        if sent.await.is_err() {
+            tracing::warn!("a backup was given up: its caller is gone, or takes nothing");
+            return;
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+async fn next(backup: &mut Backup) -> Result<Option<v1::BackupPart>, Refusal> {
+    let data = backup.next().await?;
+    Ok(data.map(|data| v1::BackupPart {
+        data,
+        rows: backup.rows_done(),
+        rows_expected: backup.rows(),
+    }))
+}

@@ -1,0 +1,218 @@
+//! What is set aside after a bug of the engine (design rule 10): seen and taken up again.
+
+use crate::context::Context;
+use crate::convert;
+use crate::errors::Refusal;
+use crate::gateway::Freshness;
+use crate::request;
+use crate::services::unexpected;
+use flotilla_api::v1;
+use flotilla_engine::ids::Namespace;
+use flotilla_engine::store::Reader;
+use flotilla_engine::tables::QuarantinedKind;
+use flotilla_engine::{Body, Command, Rejection, Reply, RetryQuarantined, view};
+use tokio::time::Instant;
+
+/// A page of what is set aside, or what of it has one name.
+pub(super) async fn list(
+    context: &Context,
+    asked: v1::ListQuarantinedRequest,
+    deadline: Instant,
+) -> Result<v1::ListQuarantinedResponse, Refusal> {
+    if !asked.name.is_empty() {
+        return find(context, asked, deadline).await;
+    }
+    let page = request::page(asked.limit, &asked.page_token)?;
+    let list = move |reader: &dyn Reader| view::quarantined(reader, page.scope());
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, list)
+        .await?;
+    let items = found.items.into_iter().map(convert::quarantine::message);
+    Ok(v1::ListQuarantinedResponse {
+        items: items.collect(),
+        next_page: request::page_token(found.next),
+    })
+}
+
+async fn find(
+    context: &Context,
+    asked: v1::ListQuarantinedRequest,
+    deadline: Instant,
+) -> Result<v1::ListQuarantinedResponse, Refusal> {
+    let kind = kind(asked.kind())?;
+    let namespace = request::namespace(&asked.namespace)?;
+    let name = asked.name.clone();
+    let find = move |reader: &dyn Reader| view::find_quarantined(reader, kind, (&namespace, &name));
+    let found = context
+        .gateway
+        .scan(Freshness::Linearizable, deadline, find)
+        .await?;
+    if found.is_empty() {
+        let name = asked.name;
+        return Err(Rejection::QuarantineNotFound { kind, name }.into());
+    }
+    let items = found.into_iter().map(convert::quarantine::message);
+    Ok(v1::ListQuarantinedResponse {
+        items: items.collect(),
+        next_page: String::new(),
+    })
+}
+
+/// Takes up something that is set aside.
+pub(super) async fn retry(
+    context: &Context,
+    asked: v1::RetryQuarantinedRequest,
+    deadline: Instant,
+) -> Result<v1::RetryQuarantinedResponse, Refusal> {
+    let command = Command {
+        request_id: Some(request::request_id(&asked.request_id)?),
+        namespace: Namespace::default_namespace(),
+        body: Body::RetryQuarantined(RetryQuarantined {
+            kind: kind(asked.kind())?,
+            number: asked.number,
+        }),
+    };
+    match context.gateway.submit(command, deadline).await? {
+        Reply::Done => Ok(v1::RetryQuarantinedResponse {}),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn kind(kind: v1::QuarantinedKind) -> Result<QuarantinedKind, Refusal> {
+    convert::quarantine::kind(kind).ok_or_else(|| {
+        let message = "expected the kind of what is set aside, but the request names none";
+        Refusal::invalid("kind", message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::Workflows;
+    use crate::testing::{StillNode, deadline};
+    use flotilla_api::v1::workflow_service_server::WorkflowService;
+    use flotilla_engine::definition::{StepIndex, Target};
+    use flotilla_engine::ids::{RunId, SignalType, WorkflowName};
+    use flotilla_engine::json::Json;
+    use flotilla_engine::{CreateDefinition, SignalRun, StartRun, VersionChoice};
+    use std::sync::Arc;
+    use tonic::Request;
+
+    const DEFINITION: &str = r#"
+kind: Workflow
+name: order
+version: "1.0.0"
+start:
+  waitForSignal: {type: go, timeoutMs: 600000}
+  transitions: {success: flo.Completed}
+"#;
+
+    /// A node with a run whose next signal leads to a step that is not there.
+    async fn node_with_a_bug() -> StillNode {
+        let node = StillNode::start().await;
+        let workflows = Workflows::new(Arc::clone(&node.context));
+        let asked = v1::CreateWorkflowRequest {
+            source: DEFINITION.to_owned(),
+            ..Default::default()
+        };
+        workflows
+            .create_workflow(Request::new(asked))
+            .await
+            .unwrap();
+        let (namespace, name) = (Namespace::default_namespace(), workflow());
+        let sound = node.read(|reader| view::resolve_definition(reader, &namespace, (&name, None)));
+        let mut definition = sound.unwrap().definition.definition;
+        definition.steps[0].transitions[0].target = Target::Step(StepIndex(9));
+        node.submit(Body::CreateDefinition(Box::new(CreateDefinition {
+            definition,
+            source: "with a bug".to_owned(),
+            make_latest: true,
+        })))
+        .await;
+        node.submit(Body::StartRun(StartRun {
+            workflow: workflow(),
+            version: VersionChoice::Latest,
+            input: Json::null(),
+            input_checked_for: None,
+            idempotency_key: None,
+            run_id: None,
+        }))
+        .await;
+        node
+    }
+
+    fn workflow() -> WorkflowName {
+        WorkflowName::new("order").unwrap()
+    }
+
+    /// Sends the signal that meets the bug.
+    async fn signal(node: &StillNode) -> Refusal {
+        let body = Body::SignalRun(SignalRun {
+            run_id: RunId::new("wfrun-1").unwrap(),
+            signal_type: SignalType::new("go").unwrap(),
+            payload: Json::null(),
+            signal_id: None,
+        });
+        let command = Command::new(Namespace::default_namespace(), body);
+        let refused = node.context.gateway.submit(command, deadline()).await;
+        refused.unwrap_err()
+    }
+
+    fn assert_reason(refusal: &Refusal, reason: &str) {
+        let text = refusal.to_string();
+        assert!(text.ends_with(&format!("({reason})")), "{text}");
+    }
+
+    fn named(name: &str) -> v1::ListQuarantinedRequest {
+        v1::ListQuarantinedRequest {
+            name: name.to_owned(),
+            kind: v1::QuarantinedKind::Run.into(),
+            ..Default::default()
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_run_that_a_bug_has_set_aside_is_found_and_taken_up_again() {
+        let node = node_with_a_bug().await;
+        let context = &node.context;
+        assert_reason(&signal(&node).await, "internal");
+        assert_reason(&signal(&node).await, "run_quarantined");
+        let all = list(context, v1::ListQuarantinedRequest::default(), deadline());
+        let all = all.await.unwrap();
+        let found = list(context, named("wfrun-1"), deadline()).await.unwrap();
+        assert_eq!(found, all);
+        let item = &found.items[0];
+        assert_eq!((item.kind(), item.number), (v1::QuarantinedKind::Run, 1));
+        assert_eq!((&*item.namespace, &*item.name), ("default", "wfrun-1"));
+        let asked = v1::RetryQuarantinedRequest {
+            request_id: vec![7; 16].into(),
+            kind: item.kind,
+            number: item.number,
+        };
+        // Sent again it is answered alike, whatever has become of the run since.
+        retry(context, asked.clone(), deadline()).await.unwrap();
+        retry(context, asked.clone(), deadline()).await.unwrap();
+        let gone = list(context, named("wfrun-1"), deadline()).await;
+        assert_reason(&gone.unwrap_err(), "quarantine_not_found");
+        // The bug is there still.
+        assert_reason(&signal(&node).await, "internal");
+        let again = v1::RetryQuarantinedRequest {
+            request_id: vec![8; 16].into(),
+            ..asked
+        };
+        retry(context, again, deadline()).await.unwrap();
+        assert_reason(&signal(&node).await, "internal");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_kind_that_is_not_named_is_refused() {
+        let node = StillNode::start().await;
+        let asked = v1::ListQuarantinedRequest {
+            name: "wfrun-1".to_owned(),
+            ..Default::default()
+        };
+        let refused = list(&node.context, asked, deadline()).await.unwrap_err();
+        assert_reason(&refused, "invalid_argument");
+    }
+}

@@ -1,0 +1,73 @@
+//! Whom a port lets in. The same authorities sign the certificates of nodes and of clients; what a certificate
+//! may be used for tells them apart.
+
+use super::certificate::{Judge, Usage};
+use std::sync::Arc;
+use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use tokio_rustls::rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
+};
+
+/// Lets in who has a certificate that names these usages.
+#[derive(Debug)]
+pub(super) struct Door {
+    /// Judges what every certificate must have.
+    pub(super) any: Arc<dyn ClientCertVerifier>,
+    /// Judges the usages.
+    pub(super) judge: Judge,
+    /// Those that must be named.
+    pub(super) usages: &'static [Usage],
+}
+
+impl ClientCertVerifier for Door {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.any.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self
+            .any
+            .verify_client_cert(end_entity, intermediates, now)?;
+        let chain: Vec<CertificateDer<'_>> = [end_entity]
+            .into_iter()
+            .chain(intermediates)
+            .cloned()
+            .collect();
+        for usage in self.usages {
+            // All else is judged by now.
+            self.judge
+                .check(&chain, *usage, now)
+                .map_err(|_| Error::InvalidCertificate(CertificateError::InvalidPurpose))?;
+        }
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.any.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.any.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.any.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,283 @@
+//! From three files to what rustls needs, with every check that spares an operator a riddle later.
+
+use super::certificate::{Judge, Usage, in_words};
+use super::door::Door;
+use super::{Port, TlsFiles, TlsInvalid};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio_rustls::rustls::client::{Resumption, verify_server_name};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{
+    NoClientAuth, NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier,
+};
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore, ServerConfig};
+
+/// What the peers of a gRPC connection agree on: RFC 9113 names it.
+const HTTP_2: &[u8] = b"h2";
+/// See [`HTTP_2`]: what is served on the port for HTTP.
+const HTTP_1: &[u8] = b"http/1.1";
+const CERTIFICATES: &str = "a certificate";
+const KEY: &str = "a private key";
+
+/// The bytes of the three files.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Contents {
+    cert: Vec<u8>,
+    key: Vec<u8>,
+    ca: Vec<u8>,
+}
+
+/// What connections are made with.
+pub(super) struct Material {
+    /// What it was made of.
+    pub(super) contents: Contents,
+    /// When the node's own certificate ceases to be valid. In seconds since 1970.
+    pub(super) not_after_seconds: u64,
+    clients: Arc<ServerConfig>,
+    peers: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
+    /// For connections to other nodes.
+    pub(super) outgoing: Arc<ClientConfig>,
+}
+
+impl Contents {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// [`TlsInvalid::Unreadable`] names the first that cannot be read.
+    pub(super) fn read(files: &TlsFiles) -> Result<Self, TlsInvalid> {
+        let read = |key, path: &Path| {
+            fs::read(path).map_err(|source| TlsInvalid::Unreadable {
+                key,
+                path: path.to_owned(),
+                source,
+            })
+        };
+        Ok(Self {
+            cert: read("tls_cert", &files.cert)?,
+            key: read("tls_key", &files.key)?,
+            ca: read("tls_ca", &files.ca)?,
+        })
+    }
+}
+
+impl Material {
+    /// Makes it of the contents, for a node that others reach under `hosts`.
+    ///
+    /// # Errors
+    /// [`TlsInvalid`] names the first fault.
+    pub(super) fn new(
+        contents: Contents,
+        files: &TlsFiles,
+        hosts: &[(&'static str, String)],
+        now: SystemTime,
+    ) -> Result<Self, TlsInvalid> {
+        let provider = Arc::new(ring::default_provider());
+        let chain = certificates("tls_cert", &files.cert, &contents.cert)?;
+        let judge = Judge {
+            authorities: Arc::new(authorities(&contents, files)?),
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let not_after_seconds = check_own(&judge, &chain, files, now)?;
+        check_hosts(&chain, files, hosts)?;
+        let roots = judge.authorities.clone();
+        let own = Arc::new(own_key(chain, &contents, files, &provider)?);
+        let any = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .build()
+            .map_err(|error| malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string()))?;
+        let door = |usages| {
+            Arc::new(Door {
+                any: any.clone(),
+                judge: judge.clone(),
+                usages,
+            })
+        };
+        let server = |verifier: Arc<dyn ClientCertVerifier>, protocol| {
+            server_config(&provider, verifier, own.clone(), protocol)
+        };
+        Ok(Self {
+            clients: server(door(&[Usage::Client]), HTTP_2),
+            peers: server(door(&Usage::ALL), HTTP_2),
+            http: server(Arc::new(NoClientAuth), HTTP_1),
+            outgoing: client_config(&provider, roots, own.clone()),
+            contents,
+            not_after_seconds,
+        })
+    }
+
+    /// How connections are taken at a port.
+    pub(super) fn server(&self, port: Port) -> Arc<ServerConfig> {
+        match port {
+            Port::Clients => self.clients.clone(),
+            Port::Peers => self.peers.clone(),
+            Port::Http => self.http.clone(),
+        }
+    }
+}
+
+/// Keys are for no log.
+impl std::fmt::Debug for Material {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Material")
+            .field("not_after_seconds", &self.not_after_seconds)
+            .finish_non_exhaustive()
+    }
+}
+
+fn certificates(
+    key: &'static str,
+    path: &Path,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, TlsInvalid> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|error| malformed(key, path, CERTIFICATES, format!("{error}")))?;
+    if found.is_empty() {
+        return Err(malformed(
+            key,
+            path,
+            CERTIFICATES,
+            "it holds none".to_owned(),
+        ));
+    }
+    Ok(found)
+}
+
+/// A node whose own certificate its peers do not believe would never find them. Returns when the certificate
+/// ceases to be valid.
+fn check_own(
+    judge: &Judge,
+    chain: &[CertificateDer<'_>],
+    files: &TlsFiles,
+    now: SystemTime,
+) -> Result<u64, TlsInvalid> {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = UnixTime::since_unix_epoch(now);
+    let path = || files.cert.clone();
+    for usage in Usage::ALL {
+        judge
+            .check(chain, usage, now)
+            .map_err(|error| match error {
+                webpki::Error::CertExpired { not_after, .. } => TlsInvalid::Expired {
+                    path: path(),
+                    until: in_words(not_after.as_secs()),
+                },
+                webpki::Error::CertNotValidYet { not_before, .. } => TlsInvalid::NotYetValid {
+                    path: path(),
+                    since: in_words(not_before.as_secs()),
+                },
+                webpki::Error::RequiredEkuNotFoundContext(_) => TlsInvalid::UsageMissing {
+                    path: path(),
+                    usage: usage.name(),
+                },
+                webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
+                    TlsInvalid::Unsigned {
+                        cert: path(),
+                        ca: files.ca.clone(),
+                    }
+                }
+                other => malformed("tls_cert", &files.cert, CERTIFICATES, other.to_string()),
+            })?;
+    }
+    judge
+        .not_after_seconds(&chain[0])
+        .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))
+}
+
+fn authorities(contents: &Contents, files: &TlsFiles) -> Result<RootCertStore, TlsInvalid> {
+    let mut roots = RootCertStore::empty();
+    for authority in certificates("tls_ca", &files.ca, &contents.ca)? {
+        roots
+            .add(authority)
+            .map_err(|error| malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string()))?;
+    }
+    Ok(roots)
+}
+
+fn check_hosts(
+    chain: &[CertificateDer<'_>],
+    files: &TlsFiles,
+    hosts: &[(&'static str, String)],
+) -> Result<(), TlsInvalid> {
+    let certificate = ParsedCertificate::try_from(&chain[0])
+        .map_err(|error| malformed("tls_cert", &files.cert, CERTIFICATES, error.to_string()))?;
+    let is_named = |host: &str| {
+        ServerName::try_from(host).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
+    };
+    match hosts.iter().find(|(_, host)| !is_named(host)) {
+        Some((key, host)) => Err(TlsInvalid::NameMissing {
+            path: files.cert.clone(),
+            key,
+            host: host.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn own_key(
+    chain: Vec<CertificateDer<'static>>,
+    contents: &Contents,
+    files: &TlsFiles,
+    provider: &CryptoProvider,
+) -> Result<SingleCertAndKey, TlsInvalid> {
+    let unusable = |cause| malformed("tls_key", &files.key, KEY, cause);
+    let key = PrivateKeyDer::from_pem_slice(&contents.key)
+        .map_err(|error| unusable(error.to_string()))?;
+    let own = CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => TlsInvalid::KeyMismatch {
+            key: files.key.clone(),
+            cert: files.cert.clone(),
+        },
+        error => unusable(error.to_string()),
+    })?;
+    Ok(SingleCertAndKey::from(own))
+}
+
+fn server_config(
+    provider: &Arc<CryptoProvider>,
+    verifier: Arc<dyn ClientCertVerifier>,
+    own: Arc<SingleCertAndKey>,
+    protocol: &[u8],
+) -> Arc<ServerConfig> {
+    let mut config = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&TLS13])
+        .expect("ring has the suites of TLS 1.3")
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(own);
+    config.alpn_protocols = vec![protocol.to_vec()];
+    // A session that is taken up again would not be judged by the authorities of now.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Arc::new(config)
+}
+
+fn client_config(
+    provider: &Arc<CryptoProvider>,
+    roots: Arc<RootCertStore>,
+    own: Arc<SingleCertAndKey>,
+) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&TLS13])
+        .expect("ring has the suites of TLS 1.3")
+        .with_root_certificates(roots)
+        .with_client_cert_resolver(own);
+    config.alpn_protocols = vec![HTTP_2.to_vec()];
+    config.resumption = Resumption::disabled();
+    Arc::new(config)
+}
+
+fn malformed(key: &'static str, path: &Path, expected: &'static str, found: String) -> TlsInvalid {
+    TlsInvalid::Malformed {
+        key,
+        path: path.to_owned(),
+        expected,
+        found,
+    }
+}

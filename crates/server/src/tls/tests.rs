@@ -1,0 +1,264 @@
+//! What is refused, what is renewed, and who is let in where.
+
+use super::*;
+use flotilla_replica::Sockets;
+use futures::StreamExt;
+use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, date_time_ymd,
+};
+use std::fs;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::version::TLS13;
+use tokio_rustls::rustls::{AlertDescription, ClientConfig, Error, RootCertStore};
+
+const BOTH: [ExtendedKeyUsagePurpose; 2] = [ServerAuth, ClientAuth];
+
+/// A folder with an authority and the files that it has made.
+struct Folder {
+    dir: tempfile::TempDir,
+    authority: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Folder {
+    /// With the certificate of a node on this machine.
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let key = KeyPair::generate().unwrap();
+        let name = format!("{:?}", key.public_key_raw());
+        params.distinguished_name.push(DnType::CommonName, name);
+        let authority = CertifiedIssuer::self_signed(params, key).unwrap();
+        let folder = Self {
+            dir: tempfile::tempdir().unwrap(),
+            authority,
+        };
+        folder.write("ca.pem", &folder.authority.pem());
+        folder.issue("node", &BOTH, |_| {});
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Makes `NAME.pem` and `NAME-key.pem` for 127.0.0.1.
+    fn issue(
+        &self,
+        name: &str,
+        usages: &[ExtendedKeyUsagePurpose],
+        change: impl FnOnce(&mut CertificateParams),
+    ) {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = usages.to_vec();
+        change(&mut params);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.signed_by(&key, &self.authority).unwrap();
+        self.write(&format!("{name}.pem"), &cert.pem());
+        self.write(&format!("{name}-key.pem"), &key.serialize_pem());
+    }
+
+    /// The files of one who has the certificate `name`.
+    fn files(&self, name: &str) -> TlsFiles {
+        TlsFiles {
+            cert: self.path(&format!("{name}.pem")),
+            key: self.path(&format!("{name}-key.pem")),
+            ca: self.path("ca.pem"),
+        }
+    }
+
+    fn load(&self, name: &str) -> Result<Tls, TlsInvalid> {
+        Tls::load(self.files(name), vec![("listen", "127.0.0.1".to_owned())])
+    }
+
+    fn refused(&self, name: &str) -> String {
+        self.load(name).unwrap_err().to_string()
+    }
+}
+
+#[test]
+fn a_certificate_that_peers_or_clients_would_refuse_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    assert!(folder.load("node").is_ok());
+    folder.issue("old", &BOTH, |params| {
+        params.not_after = date_time_ymd(2020, 2, 1);
+    });
+    let expired = folder.refused("old");
+    assert!(
+        expired.contains("it was so until 2020-02-01 00:00:00 UTC"),
+        "{expired}"
+    );
+    folder.issue("early", &BOTH, |params| {
+        params.not_before = date_time_ymd(2400, 1, 1);
+    });
+    assert!(folder.refused("early").contains("it will be so from"));
+    folder.issue("client", &[ClientAuth], |_| {});
+    assert!(folder.refused("client").contains("serverAuth"));
+    folder.issue("server", &[ServerAuth], |_| {});
+    assert!(folder.refused("server").contains("clientAuth"));
+    folder.issue("nobody", &[], |_| {});
+    assert!(folder.refused("nobody").contains("serverAuth"));
+    let elsewhere = vec![("advertise", "flo-1".to_owned())];
+    let other = Tls::load(folder.files("node"), elsewhere).unwrap_err();
+    assert!(
+        other
+            .to_string()
+            .contains("to be for flo-1, the node's host in `advertise`")
+    );
+    assert!(other.hint().contains("--host flo-1"));
+    let mixed = TlsFiles {
+        key: folder.path("server-key.pem"),
+        ..folder.files("node")
+    };
+    let mixed = Tls::load(mixed, Vec::new()).unwrap_err();
+    assert!(matches!(mixed, TlsInvalid::KeyMismatch { .. }), "{mixed}");
+    let gone = TlsFiles {
+        ca: folder.path("gone.pem"),
+        ..folder.files("node")
+    };
+    let gone = Tls::load(gone, Vec::new()).unwrap_err();
+    assert!(matches!(gone, TlsInvalid::Unreadable { .. }), "{gone}");
+    let others = Folder::new();
+    fs::copy(others.path("ca.pem"), folder.path("ca.pem")).unwrap();
+    assert!(
+        folder
+            .refused("node")
+            .contains("to be signed by an authority")
+    );
+    folder.write("ca.pem", "no PEM");
+    assert!(folder.refused("node").contains("it holds none"));
+}
+
+#[test]
+fn new_files_are_taken_up_when_they_are_good_and_only_then() {
+    let folder = Folder::new();
+    let tls = folder.load("node").unwrap();
+    let before = tls.expiry_seconds();
+    assert!(!tls.refresh().unwrap(), "nothing is new");
+    folder.issue("node", &BOTH, |params| {
+        params.not_after = date_time_ymd(2020, 2, 1);
+    });
+    assert!(matches!(tls.refresh(), Err(TlsInvalid::Expired { .. })));
+    assert_eq!(tls.expiry_seconds(), before);
+    folder.issue("node", &BOTH, |params| {
+        params.not_after = date_time_ymd(2400, 1, 1);
+    });
+    assert!(tls.refresh().unwrap());
+    assert!(!tls.refresh().unwrap(), "it has been taken up");
+    assert_eq!(tls.expiry_seconds(), 13_569_465_600);
+    fs::remove_file(folder.path("ca.pem")).unwrap();
+    assert!(tls.refresh().is_err());
+    assert_eq!(tls.expiry_seconds(), 13_569_465_600);
+}
+
+/// How somebody connects who has this certificate, or none, and trusts the folder's authority.
+fn somebody(folder: &Folder, name: Option<&str>) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    roots.add(folder.authority.der().clone()).unwrap();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap()
+        .with_root_certificates(roots);
+    let Some(name) = name else {
+        return Arc::new(builder.with_no_client_auth());
+    };
+    let files = folder.files(name);
+    let cert = CertificateDer::from_pem_file(files.cert).unwrap();
+    let key = PrivateKeyDer::from_pem_file(files.key).unwrap();
+    Arc::new(builder.with_client_auth_cert(vec![cert], key).unwrap())
+}
+
+/// Connects to a port of a node, and says what the other side, or this one, made of it.
+async fn knock(port: Port, node: &Arc<Tls>, config: Arc<ClientConfig>) -> Result<(), Error> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tls = node.clone();
+    let serving = tokio::spawn(async move {
+        let mut arriving = TlsSockets { tls, port }.accept(listener);
+        while let Some(Ok(mut stream)) = arriving.next().await {
+            stream.write_all(b"!").await.unwrap();
+        }
+    });
+    let heard = async {
+        let stream = TcpStream::connect(address).await?;
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let mut stream = TlsConnector::from(config).connect(name, stream).await?;
+        stream.read_u8().await
+    };
+    let heard = heard.await;
+    serving.abort();
+    match heard {
+        Ok(_) => Ok(()),
+        Err(error) => Err(*error.into_inner().unwrap().downcast().unwrap()),
+    }
+}
+
+#[tokio::test]
+async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_http() {
+    let folder = Folder::new();
+    folder.issue("client", &[ClientAuth], |_| {});
+    folder.issue("nobody", &[], |_| {});
+    folder.issue("server", &[ServerAuth], |_| {});
+    let node = Arc::new(folder.load("node").unwrap());
+    let alert = |alert| Err(Error::AlertReceived(alert));
+    let unfit = AlertDescription::UnsupportedCertificate;
+    let cases = [
+        (Port::Peers, Some("node"), Ok(())),
+        (Port::Clients, Some("node"), Ok(())),
+        (Port::Clients, Some("client"), Ok(())),
+        (Port::Http, None, Ok(())),
+        (Port::Peers, Some("client"), alert(unfit)),
+        (Port::Peers, Some("nobody"), alert(unfit)),
+        (Port::Peers, Some("server"), alert(unfit)),
+        (Port::Clients, Some("server"), alert(unfit)),
+        (
+            Port::Peers,
+            None,
+            alert(AlertDescription::CertificateRequired),
+        ),
+        (
+            Port::Clients,
+            None,
+            alert(AlertDescription::CertificateRequired),
+        ),
+    ];
+    for (port, name, expected) in cases {
+        let found = knock(port, &node, somebody(&folder, name)).await;
+        assert_eq!(found, expected, "{name:?} at {port:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_authority_is_not_trusted_until_the_bundle_has_it() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let node = Arc::new(folder.load("node").unwrap());
+    // Who trusts the node's authority, with a certificate of another one.
+    for name in ["node.pem", "node-key.pem"] {
+        fs::copy(other.path(name), folder.path(&format!("other-{name}"))).unwrap();
+    }
+    fs::rename(
+        folder.path("other-node-key.pem"),
+        folder.path("other-key.pem"),
+    )
+    .unwrap();
+    fs::rename(folder.path("other-node.pem"), folder.path("other.pem")).unwrap();
+    let knocking = || knock(Port::Peers, &node, somebody(&folder, Some("other")));
+    let refused = knocking().await;
+    let unknown = AlertDescription::UnknownCA;
+    assert_eq!(refused, Err(Error::AlertReceived(unknown)));
+    let both = [folder.authority.pem(), other.authority.pem()].concat();
+    folder.write("ca.pem", &both);
+    assert!(node.refresh().unwrap());
+    assert_eq!(knocking().await, Ok(()));
+}

@@ -1,0 +1,32 @@
+//! What an operator does to a cluster that serves.
+//!
+//! A drill is carried out once, under the same clients and judged by the same checkers as a fault. But it is no fault:
+//! a call that fails in spite of the client's retries counts against it.
+
+mod backup;
+mod disk;
+mod members;
+mod table;
+
+pub use table::table;
+
+use crate::nemesis::{self, Nemesis};
+
+/// Every drill.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Nemesis>> {
+    vec![
+        Box::new(members::GrowAndShrink),
+        Box::new(members::ReplaceWiped),
+        Box::new(members::TransferLeader),
+        nemesis::rolling_restart(),
+        Box::new(backup::BackUpAndRestore),
+        Box::new(disk::FillAndEmpty),
+    ]
+}
+
+/// The drill of this name.
+#[must_use]
+pub fn named(name: &str) -> Option<Box<dyn Nemesis>> {
+    all().into_iter().find(|drill| drill.name() == name)
+}

@@ -1,0 +1,76 @@
+//! Certificates, as `flo cert dev` makes them.
+
+use crate::flo::Flo;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder of `flo cert dev`: an authority, and certificates for nodes and for clients.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    folder: PathBuf,
+}
+
+impl Certificates {
+    /// Makes them in a folder; in one that has some, new ones by the same authority.
+    #[must_use]
+    pub fn make(folder: PathBuf) -> Self {
+        let text = folder.to_str().expect("a temporary folder's name is UTF-8");
+        // No node is asked.
+        drop(Flo::at("127.0.0.1:1").text(&["cert", "dev", text]));
+        Self { folder }
+    }
+
+    /// One of its files.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Puts files of another folder in the places of these.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    pub fn replace(&self, names: &[&str], other: &Self) {
+        for name in names {
+            put(&self.path(name), &read(&other.path(name)));
+        }
+    }
+
+    /// Trusts the authority of another folder, too.
+    ///
+    /// # Panics
+    /// When its file cannot be written.
+    pub fn trust(&self, other: &Self) {
+        let bundle = [&self.path("ca.pem"), &other.path("ca.pem")].map(|path| read(path));
+        put(&self.path("ca.pem"), &bundle.concat());
+    }
+
+    /// What makes a node use them.
+    pub(crate) fn of_a_node(&self) -> [(&'static str, PathBuf); 3] {
+        self.variables("node.pem", "node-key.pem")
+    }
+
+    /// What makes a client use them.
+    pub(crate) fn of_a_client(&self) -> [(&'static str, PathBuf); 3] {
+        self.variables("client.pem", "client-key.pem")
+    }
+
+    fn variables(&self, cert: &str, key: &str) -> [(&'static str, PathBuf); 3] {
+        [
+            ("FLO_TLS_CA", self.path("ca.pem")),
+            ("FLO_TLS_CERT", self.path(cert)),
+            ("FLO_TLS_KEY", self.path(key)),
+        ]
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("a file that `flo cert dev` has made")
+}
+
+/// Whoever reads it meanwhile finds the old file or the new one.
+fn put(path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    fs::write(&beside, text).expect("a file in the test's own folder");
+    fs::rename(&beside, path).expect("a file in the test's own folder");
+}
