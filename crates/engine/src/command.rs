@@ -15,7 +15,7 @@ use crate::plan::{InvalidateCache, ResetPlan};
 use crate::quarantine::RetryQuarantined;
 use crate::request::{RequestId, SweepRequests};
 use crate::retention::SweepRuns;
-use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun};
+use crate::run::{CancelRun, DecideChildInput, SignalRun, StartRun, StartTracedRun};
 use crate::schedule::{FireSchedule, PlanSchedule};
 use crate::stream::{AppendRecords, CreateStream, DeleteStream, TrimStream};
 use crate::tables::{DefinitionNumber, Quarantined};
@@ -143,6 +143,8 @@ pub enum Body {
     FireTrigger(FireTrigger),
     /// Takes up what was set aside after a bug (design rule 10).
     RetryQuarantined(RetryQuarantined),
+    /// Starts a run in its caller's trace (W20).
+    StartTracedRun(StartTracedRun),
 }
 
 /// How a command is admitted when the queue is long (design rule 2).
@@ -219,7 +221,8 @@ impl Body {
             | Self::CreateNamespace(_)
             | Self::CreateStream(_)
             | Self::AppendRecords(_)
-            | Self::CreateGroup(_) => Admission::Intake,
+            | Self::CreateGroup(_)
+            | Self::StartTracedRun(_) => Admission::Intake,
             Self::SetWorkflowEnabled(_)
             | Self::SignalRun(_)
             | Self::CancelRun(_)
@@ -263,19 +266,23 @@ impl Body {
         }
     }
 
-    /// The body as its caller sent it: without the verdict that a node adds before proposal, which
-    /// may differ when the same request is sent again.
+    /// The body as its caller sent it: without the verdict that a node adds before proposal, and without
+    /// the trace that the caller is in. Both may differ when the same request is sent again.
     pub(crate) fn as_asked(&self) -> Cow<'_, Self> {
-        if let Self::StartRun(start) = self
+        let start = if let Self::StartTracedRun(traced) = self {
+            &traced.start
+        } else if let Self::StartRun(start) = self
             && start.input_checked_for.is_some()
         {
-            let input_checked_for = None;
-            return Cow::Owned(Self::StartRun(StartRun {
-                input_checked_for,
-                ..start.clone()
-            }));
-        }
-        Cow::Borrowed(self)
+            start
+        } else {
+            return Cow::Borrowed(self);
+        };
+        let input_checked_for = None;
+        Cow::Owned(Self::StartRun(StartRun {
+            input_checked_for,
+            ..start.clone()
+        }))
     }
 
     /// What a panic in this command sets aside.
@@ -331,7 +338,8 @@ impl Body {
             | Self::AckRecords(_)
             | Self::NackRecords(_)
             | Self::TouchRecords(_)
-            | Self::DeleteGroup(_) => Subject::Nothing,
+            | Self::DeleteGroup(_)
+            | Self::StartTracedRun(_) => Subject::Nothing,
         }
     }
 }

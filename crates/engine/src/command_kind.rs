@@ -87,4 +87,5 @@ kinds! {
     DeleteGroup "delete_group";
     FireTrigger "fire_trigger";
     RetryQuarantined "retry_quarantined";
+    StartTracedRun "start_traced_run";
 }

@@ -179,5 +179,6 @@ fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
         Body::DeleteGroup(delete) => delete.apply(turn, namespace),
         Body::FireTrigger(fire) => fire.apply(turn, namespace),
         Body::RetryQuarantined(retry) => retry.apply(turn),
+        Body::StartTracedRun(start) => start.apply(turn, namespace),
     }
 }

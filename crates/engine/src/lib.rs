@@ -42,6 +42,7 @@ mod schedule;
 mod stream;
 mod task;
 mod timer;
+mod trace;
 mod trigger;
 mod turn;
 mod version;
@@ -69,7 +70,9 @@ pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use retention::SweepRuns;
-pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
+pub use run::{
+    CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, StartTracedRun, VersionChoice,
+};
 pub use schedule::{FireSchedule, PlanSchedule};
 pub use stream::{
     AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
@@ -80,6 +83,7 @@ pub use task::{
     TaskToken, TokenInvalid, TouchTask,
 };
 pub use timer::FireTimer;
+pub use trace::TraceContext;
 pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};

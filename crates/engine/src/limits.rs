@@ -43,6 +43,12 @@ pub const HISTORY_EVENTS_MAX: u64 = 10_000;
 /// Events at the start of a history that trimming keeps.
 pub const HISTORY_HEAD_EVENTS: u64 = 100;
 
+/// Events of a run that are looked at beside those with which steps were left, to find when these were
+/// entered and what happened in between.
+pub const VISIT_EVENTS_LOOKED_AT_MAX: usize = 1_000;
+/// Events that the span of a step holds; of more, the first and the last.
+pub const VISIT_EVENTS_MAX: usize = 100;
+
 /// Executors in a plan.
 pub const EXECUTORS_MAX: usize = 64;
 /// Results that the health of an executor is computed from (W31): the newest ones count.
@@ -192,6 +198,7 @@ const _: () = assert!(DEFINITION_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(MODULE_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(DEFINITION_BYTES_MAX < CACHE_BYTES_MAX);
 const _: () = assert!(HISTORY_HEAD_EVENTS < HISTORY_EVENTS_MAX);
+const _: () = assert!(VISIT_EVENTS_MAX <= VISIT_EVENTS_LOOKED_AT_MAX);
 const _: () = assert!(STEPS_MAX < u16::MAX as usize);
 const _: () = assert!(EXECUTORS_MAX < u16::MAX as usize);
 const _: () = assert!(PAYLOAD_BYTES_MAX as u64 <= CACHED_BYTES_MAX);

@@ -8,13 +8,16 @@
 use crate::command::Body;
 
 /// The newest engine version that this build knows: it decides as any from [`ENGINE_VERSION_FIRST`] to this one.
-pub const ENGINE_VERSION: u32 = 2;
+pub const ENGINE_VERSION: u32 = 3;
 
 /// The version on which a cluster has agreed that has never raised it.
 pub const ENGINE_VERSION_FIRST: u32 = 1;
 
 /// What is set aside can be taken up again, and what that needs is kept.
 pub(crate) const TAKES_UP: u32 = 2;
+
+/// A run remembers the trace that it was started in.
+pub(crate) const TRACES: u32 = 3;
 
 const _: () = assert!(ENGINE_VERSION >= ENGINE_VERSION_FIRST);
 
@@ -24,6 +27,9 @@ impl Body {
     pub fn since(&self) -> u32 {
         if matches!(self, Self::RetryQuarantined(_)) {
             return TAKES_UP;
+        }
+        if matches!(self, Self::StartTracedRun(_)) {
+            return TRACES;
         }
         ENGINE_VERSION_FIRST
     }

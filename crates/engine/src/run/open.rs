@@ -8,9 +8,10 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
     DefinitionNumber, Event, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
-    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, TriggeredBy,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, RunTraces, Runs, TriggeredBy,
 };
 use crate::turn::{Outcome, Turn};
+use crate::version::TRACES;
 use crate::workflow::pinned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,12 +86,29 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
     };
     run.attributes = render::attributes(turn, &run, &definition.definition)?;
     turn.put::<Runs>(&number, run);
+    if let Some(parent) = &opening.parent {
+        inherit_trace(turn, number, parent.link.run)?;
+    }
     let kind = EventKind::WorkflowStarted {
         input,
         parent: opening.parent.map(|parent| parent.id),
     };
     turn.event(number, Event { step: None, kind });
     Ok(Opened { number, id })
+}
+
+/// A child's steps belong to the trace that its parent was started in.
+fn inherit_trace(
+    turn: &mut Turn<'_, '_>,
+    child: RunNumber,
+    parent: RunNumber,
+) -> Result<(), StoreError> {
+    if turn.has_agreed_on(TRACES)
+        && let Some(trace) = turn.get::<RunTraces>(&parent)?
+    {
+        turn.put::<RunTraces>(&child, *trace);
+    }
+    Ok(())
 }
 
 /// The run that callers of `namespace` know as `run_id`.

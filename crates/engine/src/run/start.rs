@@ -8,7 +8,8 @@ use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, Work
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::Reply;
-use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
+use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, RunTraces, TriggeredBy};
+use crate::trace::TraceContext;
 use crate::turn::{Outcome, Turn};
 use crate::workflow::{Resolved, newest, pinned};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,16 @@ impl VersionChoice {
 
 impl StartRun {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+        self.apply_in(turn, namespace, None)
+    }
+
+    /// As [`StartRun::apply`], by a caller who is in this trace.
+    pub(super) fn apply_in(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+        trace: Option<TraceContext>,
+    ) -> Outcome<Reply> {
         // The key is looked up before anything else may refuse the start (W20).
         if let Some(existing) = self.existing(turn, namespace)? {
             return started(turn, existing, true);
@@ -68,6 +79,10 @@ impl StartRun {
             nesting: 0,
         };
         let run = open(turn, opening)?.number;
+        if let Some(trace) = trace {
+            // Before the run advances: children that it opens in this very turn inherit it.
+            turn.put::<RunTraces>(&run, trace);
+        }
         let step = StepIndex::START;
         advance(turn, Work::Enter { run, step })?;
         started(turn, run, false)

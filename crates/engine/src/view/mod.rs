@@ -20,10 +20,14 @@ mod query;
 mod retention;
 mod run;
 mod schedule;
+mod step_visit;
 mod stream;
 mod timer;
+mod trace;
 mod trigger;
 mod trigger_firing;
+mod visit_events;
+mod visit_search;
 mod worker;
 mod workflow;
 
@@ -52,8 +56,10 @@ pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attribu
 pub use retention::{Expired, expired};
 pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
+pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};
 pub use timer::{DueTimers, TimerCursor};
+pub use trace::{TaskVisit, VisitKey, run_trace, task_visit};
 pub use trigger::{DueTriggers, TriggerState, TriggerView, trigger, trigger_firings};
 pub use trigger_firing::{InputJudge, TriggerFiring};
 pub use worker::{WorkerView, worker, workers};

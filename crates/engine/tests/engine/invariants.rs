@@ -9,7 +9,9 @@ mod retention;
 mod run_indexes;
 mod schedules;
 mod streams;
+mod traces;
 mod triggers;
+mod visits;
 
 use flotilla_engine::ids::{ActionRunNumber, Namespace, RunNumber, WorkerId};
 use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
@@ -56,6 +58,7 @@ pub(crate) fn check(store: &MemoryStore) {
     streams::check(store);
     groups::check(store);
     triggers::check(store);
+    traces::check(store, &state.runs);
 }
 
 struct State<'a> {
@@ -182,11 +185,13 @@ impl<'a> State<'a> {
         let cursor = run.history;
         let mut last = 0;
         let mut kept = 0;
-        for ((_, first), record) in rows::<History>(self.store, &number) {
+        let records = rows::<History>(self.store, &number);
+        visits::check(run, &records);
+        for ((_, first), record) in &records {
             if cursor.trimmed_until > 0 && last == cursor.trimmed_after {
                 last = cursor.trimmed_until;
             }
-            assert_eq!(first, last + 1, "{}: a gap in the history", run.id);
+            assert_eq!(*first, last + 1, "{}: a gap in the history", run.id);
             assert!(!record.events.is_empty(), "{}: an empty record", run.id);
             last += record.events.len() as u64;
             kept += record.events.len() as u64;

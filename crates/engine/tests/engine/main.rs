@@ -19,4 +19,5 @@ mod tables;
 mod testdata;
 mod texts;
 mod timers;
+mod traces;
 mod workers;

@@ -11,7 +11,8 @@ use std::cell::{Cell, RefCell};
 pub(crate) struct Replica {
     engine: Engine,
     pub(crate) store: MemoryStore,
-    raft_index: u64,
+    /// The place of the last entry in the log.
+    pub(crate) raft_index: u64,
     pub(crate) now_ms: u64,
     /// The rows that the scans of the last command showed.
     pub(crate) rows: usize,

@@ -29,8 +29,8 @@ use flotilla_engine::{
     FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
     InvokeAction, LetterChoice, NodeId, Offer, PlanSchedule, PurgeDeadLetters, RegisterAction,
     RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
-    VersionChoice,
+    SetWorkflowEnabled, SignalRun, StartRun, StartTracedRun, SweepRequests, SweepRuns, TaskToken,
+    TouchTask, TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -87,6 +87,14 @@ pub(crate) fn payload() -> PayloadRef {
         owner: PayloadOwner::Run(RunNumber(7)),
         position: 2,
     }
+}
+
+/// The example of W3C's Trace Context.
+pub(crate) fn trace() -> TraceContext {
+    let trace_id = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128;
+    let parent_id = 0x00f0_67aa_0ba9_02b7_u64;
+    let trace = TraceContext::new(trace_id.to_be_bytes(), parent_id.to_be_bytes(), true);
+    trace.expect("both ids name something")
 }
 
 pub(crate) fn token() -> TaskToken {
@@ -165,6 +173,10 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_plans());
     bodies.extend(on_schedules());
     bodies.extend(data::bodies());
+    bodies.push(Body::StartTracedRun(StartTracedRun {
+        start: start_run(),
+        trace: trace(),
+    }));
     bodies
 }
 
@@ -179,14 +191,7 @@ fn on_runs() -> Vec<Body> {
             workflow: workflow(),
             is_enabled: false,
         }),
-        Body::StartRun(StartRun {
-            workflow: workflow(),
-            version: VersionChoice::Version(version()),
-            input: json(),
-            input_checked_for: Some(DefinitionNumber(4)),
-            idempotency_key: Some(key()),
-            run_id: Some(RunId::new("mine").expect("an id")),
-        }),
+        Body::StartRun(start_run()),
         Body::SignalRun(SignalRun {
             run_id: run_id(),
             signal_type: signal_type(),
@@ -206,6 +211,17 @@ fn on_runs() -> Vec<Body> {
             },
         }),
     ]
+}
+
+fn start_run() -> StartRun {
+    StartRun {
+        workflow: workflow(),
+        version: VersionChoice::Version(version()),
+        input: json(),
+        input_checked_for: Some(DefinitionNumber(4)),
+        idempotency_key: Some(key()),
+        run_id: Some(RunId::new("mine").expect("an id")),
+    }
 }
 
 fn on_actions() -> Vec<Body> {

@@ -21,11 +21,12 @@ use flotilla_engine::tables::{
     LabelQueuePlaces, LabelQueueRecord, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
     ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord, Quarantine, QuarantineRecord,
     QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds,
-    SignalRecord, SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind,
-    Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord,
-    WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord,
-    Workflows, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
+    RequestRecord, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, RunTraces, Runs,
+    SignalIds, SignalRecord, SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey,
+    TimerKind, Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState,
+    Workers, WorkflowRecord, Workflows, check_row, decode_key, decode_record, decode_row,
+    encode_key, encode_record,
 };
 use flotilla_engine::{NodeId, Reply};
 use std::any::type_name;
@@ -45,7 +46,7 @@ fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     assert_eq!(numbers.len(), rows.len());
     assert_eq!(
         numbers,
-        (1..=61).collect(),
+        (1..=62).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -280,6 +281,7 @@ fn run_rows() -> Vec<Row> {
             (samples::namespace(), samples::workflow(), samples::key()),
             run,
         ),
+        row::<RunTraces>(run, samples::trace()),
         row::<InputChecks>((run, 3), ()),
         row::<Payloads>(payload, samples::json()),
         row::<History>((run, 1), history()),

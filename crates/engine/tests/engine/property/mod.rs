@@ -11,6 +11,7 @@ mod quarantine;
 mod queries;
 mod schedule;
 mod triggers;
+mod visits;
 
 use crate::invariants;
 use cursors::Cursors;
@@ -55,6 +56,7 @@ proptest! {
             prop_assert!(!applied.replies.iter().any(is_bug), "{:?}", applied.replies);
             invariants::check(&player.store);
             cursors.expect_to_miss_nothing(&player.store, &applied);
+            visits::expect_each_once(&player.store, player.raft_index);
         }
     }
 
@@ -183,7 +185,7 @@ fn random_histories_reach_every_command_and_event() {
     assert!(panics > 20, "only {panics} histories met the damaged run");
 }
 
-const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun StartTracedRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \

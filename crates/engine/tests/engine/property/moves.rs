@@ -35,6 +35,7 @@ pub(super) enum Intent {
         workflow: u8,
         key: Option<u8>,
         id: Option<u8>,
+        is_traced: bool,
     },
     Signal {
         run: u8,
@@ -240,8 +241,9 @@ fn on_data() -> impl Strategy<Value = Intent> {
 fn on_runs() -> impl Strategy<Value = Intent> {
     let few = || prop::option::weighted(0.3, 0..3_u8);
     prop_oneof![
-        5 => (0..8_u8, few(), few())
-            .prop_map(|(workflow, key, id)| Intent::Start { workflow, key, id }),
+        5 => (0..8_u8, few(), few(), any::<bool>()).prop_map(|(workflow, key, id, is_traced)| {
+            Intent::Start { workflow, key, id, is_traced }
+        }),
         5 => (0..10_u8, 0..3_u8, few())
             .prop_map(|(run, kind, id)| Intent::Signal { run, kind, id }),
         1 => (0..10_u8).prop_map(|run| Intent::Cancel { run }),

@@ -8,7 +8,9 @@ const PLANNED: std::ops::Range<u8> = 8..10;
 
 pub(super) fn intents() -> impl Strategy<Value = Intent> {
     prop_oneof![
-        8 => PLANNED.prop_map(|workflow| Intent::Start { workflow, key: None, id: None }),
+        8 => (PLANNED, any::<bool>()).prop_map(|(workflow, is_traced)| {
+            Intent::Start { workflow, key: None, id: None, is_traced }
+        }),
         8 => on_tasks(),
         6 => (any::<u8>(), prop::bool::weighted(0.3)).prop_map(|(token, is_pending)| {
             let outcome = u8::from(is_pending);

@@ -21,8 +21,8 @@ use flotilla_engine::{
     ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer,
     HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters,
     RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters,
-    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests,
-    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, StartTracedRun,
+    SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -249,15 +249,20 @@ impl Player {
                 workflow: workflow_name(*workflow),
                 is_enabled: *is_enabled,
             }),
-            Intent::Start { workflow, key, id } => Body::StartRun(StartRun {
-                workflow: workflow_name(*workflow),
-                version: VersionChoice::Latest,
-                input: Json::from_checked(format!("{{\"n\":{}}}", id.or(*key).unwrap_or(9))),
-                input_checked_for: Some(DefinitionNumber(3)),
-                idempotency_key: key
-                    .map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
-                run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
-            }),
+            Intent::Start {
+                workflow,
+                key,
+                id,
+                is_traced,
+            } => {
+                let start = start(*workflow, *key, *id);
+                if *is_traced {
+                    let trace = self.trace();
+                    Body::StartTracedRun(StartTracedRun { start, trace })
+                } else {
+                    Body::StartRun(start)
+                }
+            }
             Intent::Signal { run, kind, id } => Body::SignalRun(SignalRun {
                 run_id: run_id(*run),
                 signal_type: SignalType::new(pick(&SIGNALS, *kind)).expect("a type"),
@@ -275,6 +280,12 @@ impl Player {
             } => self.decide(*pick, *is_valid, *is_stale),
             other => panic!("{other:?} is about something else"),
         }
+    }
+
+    /// Another one for each entry.
+    fn trace(&self) -> TraceContext {
+        let parent_id = (self.raft_index + 1).to_be_bytes();
+        TraceContext::new([7; 16], parent_id, true).expect("both ids name something")
     }
 
     fn decide(&self, pick: u8, is_valid: bool, is_stale: bool) -> Body {
@@ -387,6 +398,17 @@ pub(super) fn create(text: &str, source: &str) -> Body {
         source: source.to_owned(),
         make_latest: true,
     }))
+}
+
+fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
+    StartRun {
+        workflow: workflow_name(workflow),
+        version: VersionChoice::Latest,
+        input: Json::from_checked(format!("{{\"n\":{}}}", id.or(key).unwrap_or(9))),
+        input_checked_for: Some(DefinitionNumber(3)),
+        idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
+        run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
+    }
 }
 
 fn on_actions(intent: &Intent) -> Body {

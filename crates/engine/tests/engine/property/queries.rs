@@ -109,6 +109,7 @@ fn start() -> Move {
         workflow: 4,
         key: None,
         id: None,
+        is_traced: false,
     };
     Move {
         forward_ms: 1,

@@ -1,7 +1,7 @@
 //! Commands in words.
 
 use super::line::Line;
-use super::{dead_letter, define, group, kv, schedule, stream, trigger, world::World};
+use super::{dead_letter, define, group, kv, schedule, stream, trace, trigger, world::World};
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, EventName, ExecutorName, IdempotencyKey, Namespace, OutcomeName,
     PlanName, RunId, SignalId, SignalType, WorkerId, WorkflowName, WorkflowVersion,
@@ -15,8 +15,8 @@ use flotilla_engine::{
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
-    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
-    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StartTracedRun,
+    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -104,19 +104,14 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
             workflow: workflow(line),
             is_enabled: verb == "enable-workflow",
         }),
-        "start" => Body::StartRun(StartRun {
-            workflow: workflow(line),
-            input: json(line),
-            version: match line.option("version") {
-                None => VersionChoice::Latest,
-                Some(text) => {
-                    VersionChoice::Version(WorkflowVersion::new(text).expect("a version"))
-                }
-            },
-            input_checked_for: line.number("checked-for").map(DefinitionNumber),
-            idempotency_key: key(line),
-            run_id: line.option("id").map(run_id),
-        }),
+        "start" => {
+            let trace = line.option("trace").map(|text| trace::parse(&text));
+            let start = start(line);
+            match trace {
+                None => Body::StartRun(start),
+                Some(trace) => Body::StartTracedRun(StartTracedRun { start, trace }),
+            }
+        }
         "signal" => Body::SignalRun(SignalRun {
             run_id: run_id(line.word()),
             signal_type: SignalType::new(line.word()).expect("a signal type"),
@@ -140,6 +135,20 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         _ => return None,
     })
+}
+
+fn start(line: &mut Line) -> StartRun {
+    StartRun {
+        workflow: WorkflowName::new(line.word()).expect("a workflow name"),
+        input: json(line),
+        version: match line.option("version") {
+            None => VersionChoice::Latest,
+            Some(text) => VersionChoice::Version(WorkflowVersion::new(text).expect("a version")),
+        },
+        input_checked_for: line.number("checked-for").map(DefinitionNumber),
+        idempotency_key: key(line),
+        run_id: line.option("id").map(run_id),
+    }
 }
 
 fn on_actions(verb: &str, line: &mut Line) -> Option<Body> {

@@ -39,7 +39,7 @@ pub(super) fn published(world: &World, namespace: &Namespace, id: &str) -> Vec<S
     events.map(event_as_published).collect()
 }
 
-fn event_as_published(event: EventView) -> String {
+pub(super) fn event_as_published(event: EventView) -> String {
     let step = event.step.unwrap_or_default();
     let words = [
         event.type_name,

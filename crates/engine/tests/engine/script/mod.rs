@@ -20,6 +20,7 @@ mod question;
 mod schedule;
 mod show;
 mod stream;
+mod trace;
 mod trigger;
 mod world;
 

@@ -10,6 +10,7 @@ use super::query;
 use super::schedule;
 use super::show::{line, option, payload, state, step_name};
 use super::stream;
+use super::trace;
 use super::trigger;
 use super::world::World;
 use flotilla_engine::ids::{
@@ -17,8 +18,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, Runs, SignalIds,
-    TimerKey, WorkerActivities, Workers, Workflows,
+    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, RunTraces, Runs,
+    SignalIds, TimerKey, WorkerActivities, Workers, Workflows,
 };
 use flotilla_engine::view;
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub(super) fn is_question(text: &str) -> bool {
         .chain(&kv::QUESTIONS)
         .chain(&stream::QUESTIONS)
         .chain(&group::QUESTIONS)
+        .chain(&trace::QUESTIONS)
         .chain(&trigger::QUESTIONS);
     all.any(|question| verb == Some(question))
 }
@@ -109,6 +111,7 @@ pub(super) fn answer(world: &World, text: &str) -> String {
         verb => stream::answer(world, verb, &mut line)
             .or_else(|| group::answer(world, verb, &mut line))
             .or_else(|| kv::answer(world, verb, &mut line))
+            .or_else(|| trace::answer(world, verb, &mut line))
             .or_else(|| trigger::answer(world, verb, &mut line))
             .unwrap_or_else(|| panic!("expected a question, but found {verb}")),
     };
@@ -191,6 +194,7 @@ fn rows(world: &World) -> String {
         ("by action", world.rows::<ActionRunsByAction>().len()),
         ("action run keys", world.rows::<ActionRunKeys>().len()),
         ("remains", world.rows::<RunRemains>().len()),
+        ("traces", world.rows::<RunTraces>().len()),
     ];
     let counts = counts.iter().filter(|(_, count)| *count > 0);
     let counts: Vec<String> = counts

@@ -68,6 +68,11 @@ impl World {
         self.log
     }
 
+    /// The place of the last entry in the log.
+    pub(super) fn raft_index(&self) -> u64 {
+        self.raft_index
+    }
+
     /// The time of the next entry, in milliseconds.
     pub(super) fn now_ms(&self) -> u64 {
         self.stamp.now_ms

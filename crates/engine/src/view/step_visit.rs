@@ -1,0 +1,125 @@
+//! The visits to steps that ended in given entries of the log: what a run adds to its trace there.
+
+use super::event::EventView;
+use super::run::{definition_of, find_run};
+use super::trace::{VisitKey, run_trace};
+use super::visit_search::{FoundVisit, VisitSearch};
+use crate::definition::TerminalStatus;
+use crate::entry::NodeId;
+use crate::ids::{Namespace, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
+use crate::run::is_failure;
+use crate::store::{KeyRange, Order, Reader, StoreError};
+use crate::tables::{History, RunStatus, encode_key, visit};
+use crate::trace::TraceContext;
+use std::ops::RangeInclusive;
+
+/// A visit that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepVisit {
+    /// Names it, and says when it began.
+    pub key: VisitKey,
+    /// Where the run belongs.
+    pub namespace: Namespace,
+    /// The run.
+    pub run_id: RunId,
+    /// Its workflow.
+    pub workflow: WorkflowName,
+    /// The version that it is pinned to.
+    pub version: WorkflowVersion,
+    /// The trace of the run.
+    pub trace: Option<TraceContext>,
+    /// The step.
+    pub step: StepName,
+    /// The time of the entry in which it ended, in milliseconds.
+    pub left_at_ms: u64,
+    /// The place of that entry in the log.
+    pub raft_index: u64,
+    /// The leader that proposed that entry.
+    pub node: NodeId,
+    /// The outcome with which the run left the step; `None` when the run ended under it.
+    pub outcome: Option<OutcomeName>,
+    /// Whether the step failed as far as the engine can tell: by an outcome that it knows, or because the
+    /// run under which it ended has failed or timed out.
+    pub is_failure: bool,
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// What happened to the run and this step in between, oldest first, and the run's end where that ended
+    /// the visit. Of many, the first and the last.
+    pub events: Vec<EventView>,
+    /// How many events are missing in the middle of `events`.
+    pub events_dropped_count: u64,
+    /// Whether events are missing before `events`, because they lie too far back or were trimmed.
+    pub is_beginning_missing: bool,
+}
+
+/// The visits of a run that ended in the entries with these places in the log, in the order in which they
+/// ended. A visit whose beginning lies far back or was trimmed is found if it was the last one to its step
+/// that ended with an outcome.
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn steps_left(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+    entries: RangeInclusive<u64>,
+) -> Result<Vec<StepVisit>, StoreError> {
+    let Some((number, run)) = find_run(reader, namespace, run_id)? else {
+        return Ok(Vec::new());
+    };
+    let definition = definition_of(reader, &run)?.definition;
+    let mut search = VisitSearch::new(&run, &definition, entries);
+    let range = KeyRange {
+        // What lies before the trimmed middle does not tell when a visit began that ended behind it.
+        from: encode_key::<History>(&(number, run.history.trimmed_until + 1)),
+        to: encode_key::<History>(&(number, u64::MAX)),
+    };
+    visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
+        search.look_at(first, &record)
+    })?;
+    let found = search.finish();
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let trace = run_trace(reader, number)?;
+    let describe = |found: FoundVisit| {
+        let (events, events_dropped_count) = found.end.events.in_order();
+        StepVisit {
+            key: VisitKey {
+                run: number,
+                step: found.step,
+                entered_at_ms: found.entered_at_ms,
+            },
+            namespace: run.namespace.clone(),
+            run_id: run.id.clone(),
+            workflow: definition.name.clone(),
+            version: definition.version.clone(),
+            trace,
+            step: definition.step(found.step).name.clone(),
+            left_at_ms: found.end.at_ms,
+            raft_index: found.end.raft_index,
+            node: found.end.node,
+            is_failure: match &found.end.outcome {
+                Some(outcome) => is_failure(outcome),
+                None => has_failed(run.status),
+            },
+            outcome: found.end.outcome,
+            attempts: found.attempts,
+            events,
+            events_dropped_count,
+            is_beginning_missing: found.is_beginning_missing,
+        }
+    };
+    Ok(found.into_iter().map(describe).collect())
+}
+
+/// Whether a run ended in a way that makes a failure of the step that was under way.
+fn has_failed(status: RunStatus) -> bool {
+    match status {
+        RunStatus::Ended(TerminalStatus::Failed | TerminalStatus::TimedOut) => true,
+        RunStatus::Ended(TerminalStatus::Completed | TerminalStatus::Cancelled)
+        | RunStatus::Pending
+        | RunStatus::Running
+        | RunStatus::Waiting => false,
+    }
+}

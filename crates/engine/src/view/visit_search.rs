@@ -1,0 +1,238 @@
+//! The search for visits in a run's history, from its end backwards.
+//!
+//! A visit ends with `step_completed`, or with the run's end while the step is under way, and begins with
+//! the last `step_started` of its step before that. Steps may be under way at once, so each is followed by
+//! itself. The history does not name the steps that a run's end has ended, but the run counts: as many as
+//! it has entered and not left. They are those with an event before the end and no `step_completed` between.
+
+use super::event::{EventView, describe};
+use super::visit_events::VisitEvents;
+use crate::definition::{Definition, StepIndex};
+use crate::entry::NodeId;
+use crate::ids::OutcomeName;
+use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
+use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, StepResult};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{ControlFlow, RangeInclusive};
+
+/// A visit of which both ends are known.
+pub(super) struct FoundVisit {
+    pub(super) step: StepIndex,
+    pub(super) entered_at_ms: u64,
+    pub(super) attempts: u32,
+    pub(super) is_beginning_missing: bool,
+    pub(super) end: VisitEnd,
+}
+
+/// How a visit ended, and what was found of it so far.
+#[derive(Clone)]
+pub(super) struct VisitEnd {
+    /// The event that ended it.
+    seq: u64,
+    pub(super) at_ms: u64,
+    pub(super) raft_index: u64,
+    pub(super) node: NodeId,
+    /// `None` when the run ended under it.
+    pub(super) outcome: Option<OutcomeName>,
+    /// Whether what the run remembers of the step is of this visit.
+    is_remembered: bool,
+    /// The attempt that was begun last, where that was not the first.
+    attempt: Option<u32>,
+    pub(super) events: VisitEvents,
+}
+
+/// A search for the visits that ended in some entries.
+pub(super) struct VisitSearch<'a> {
+    run: &'a RunRecord,
+    definition: &'a Definition,
+    entries: RangeInclusive<u64>,
+    /// Visits whose beginning is not found yet.
+    ended: BTreeMap<StepIndex, VisitEnd>,
+    /// Steps that were left behind the place of the search.
+    left: BTreeSet<StepIndex>,
+    /// The end of the run, if it is wanted, and how many of the steps that it has ended are not found yet.
+    run_end: Option<(VisitEnd, u32)>,
+    found: Vec<FoundVisit>,
+    /// Events of other entries.
+    others_count: usize,
+}
+
+/// An event, its number and the record that it belongs to.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    seq: u64,
+    event: &'a Event,
+    record: &'a HistoryRecord,
+}
+
+impl<'a> VisitSearch<'a> {
+    pub(super) fn new(
+        run: &'a RunRecord,
+        definition: &'a Definition,
+        entries: RangeInclusive<u64>,
+    ) -> Self {
+        Self {
+            run,
+            definition,
+            entries,
+            ended: BTreeMap::new(),
+            left: BTreeSet::new(),
+            run_end: None,
+            found: Vec::new(),
+            others_count: 0,
+        }
+    }
+
+    /// Looks at the record whose first event has the number `first`: the one before that which was looked
+    /// at last.
+    pub(super) fn look_at(&mut self, first: u64, record: &HistoryRecord) -> ControlFlow<()> {
+        let is_before = record.raft_index < *self.entries.start();
+        if self.others_count > VISIT_EVENTS_LOOKED_AT_MAX || (is_before && self.is_done()) {
+            return ControlFlow::Break(());
+        }
+        if !self.entries.contains(&record.raft_index) {
+            self.others_count += record.events.len();
+        }
+        let mut seq = first + record.events.len() as u64;
+        for event in record.events.iter().rev() {
+            seq -= 1;
+            let place = Place { seq, event, record };
+            match event.step {
+                Some(step) => self.look_at_step(step, place),
+                None => self.look_at_run(place),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The visits, in the order in which they ended.
+    pub(super) fn finish(mut self) -> Vec<FoundVisit> {
+        for (step, end) in std::mem::take(&mut self.ended) {
+            let result = self.run.results.get(&step);
+            if let Some(result) = result.filter(|_| end.is_remembered) {
+                self.found.push(end.remembered(step, result));
+            }
+        }
+        self.found.sort_by_key(|found| (found.end.seq, found.step));
+        self.found
+    }
+
+    /// Whether nothing before this place belongs to a visit that is wanted.
+    fn is_done(&self) -> bool {
+        let left_to_find = self.run_end.as_ref().map_or(0, |(_, count)| *count);
+        self.ended.is_empty() && left_to_find == 0
+    }
+
+    fn look_at_run(&mut self, place: Place<'_>) {
+        if is_end(&place.event.kind) {
+            if self.entries.contains(&place.record.raft_index) {
+                let mut end = place.end(None, false);
+                end.events.add(self.describe(place));
+                self.run_end = Some((end, self.under_way_count()));
+            }
+            return;
+        }
+        if self.is_done() {
+            return;
+        }
+        let event = self.describe(place);
+        let of_run = self.run_end.as_mut().filter(|(_, count)| *count > 0);
+        let of_run = of_run.map(|(end, _)| end).into_iter();
+        for end in of_run.chain(self.ended.values_mut()) {
+            end.events.add(event.clone());
+        }
+    }
+
+    fn look_at_step(&mut self, step: StepIndex, place: Place<'_>) {
+        if let EventKind::StepCompleted { outcome, .. } = &place.event.kind {
+            let is_last = self.left.insert(step);
+            if self.entries.contains(&place.record.raft_index) {
+                let end = place.end(Some(outcome.clone()), is_last);
+                self.ended.insert(step, end);
+            }
+            return;
+        }
+        let Some(mut end) = self.ended.remove(&step).or_else(|| self.under_way(step)) else {
+            return;
+        };
+        if place.event.kind == EventKind::StepStarted {
+            self.found.push(end.entered(step, place.record.at_ms));
+            return;
+        }
+        if let EventKind::StepRetry { attempt } = place.event.kind {
+            end.attempt.get_or_insert(attempt);
+        }
+        end.events.add(self.describe(place));
+        self.ended.insert(step, end);
+    }
+
+    /// The visit to a step that the run's end has ended, when the search meets it first.
+    fn under_way(&mut self, step: StepIndex) -> Option<VisitEnd> {
+        let (end, left_to_find) = self.run_end.as_mut()?;
+        if *left_to_find == 0 || self.left.contains(&step) {
+            return None;
+        }
+        *left_to_find -= 1;
+        Some(end.clone())
+    }
+
+    /// How many steps were under way when the run ended.
+    fn under_way_count(&self) -> u32 {
+        let left = self.run.results.values().map(|result| result.order).max();
+        self.run.activations_count.saturating_sub(left.unwrap_or(0))
+    }
+
+    fn describe(&self, place: Place<'_>) -> EventView {
+        describe(self.definition, place.event, place.seq, place.record)
+    }
+}
+
+impl Place<'_> {
+    fn end(self, outcome: Option<OutcomeName>, is_remembered: bool) -> VisitEnd {
+        VisitEnd {
+            seq: self.seq,
+            at_ms: self.record.at_ms,
+            raft_index: self.record.raft_index,
+            node: self.record.node,
+            outcome,
+            is_remembered,
+            attempt: None,
+            events: VisitEvents::default(),
+        }
+    }
+}
+
+impl VisitEnd {
+    /// The visit that began then.
+    fn entered(self, step: StepIndex, entered_at_ms: u64) -> FoundVisit {
+        FoundVisit {
+            step,
+            entered_at_ms,
+            attempts: self.attempt.unwrap_or(1),
+            is_beginning_missing: false,
+            end: self,
+        }
+    }
+
+    /// The visit whose beginning only the run's record tells.
+    fn remembered(self, step: StepIndex, result: &StepResult) -> FoundVisit {
+        FoundVisit {
+            step,
+            entered_at_ms: result.started_at_ms,
+            attempts: result.attempts,
+            is_beginning_missing: true,
+            end: self,
+        }
+    }
+}
+
+/// Whether it is the end of the run.
+fn is_end(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::WorkflowCompleted { .. }
+            | EventKind::WorkflowFailed { .. }
+            | EventKind::WorkflowCancelled { .. }
+            | EventKind::WorkflowTimedOut { .. }
+    )
+}
