@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::crypto::WebPkiSupportedAlgorithms;
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::{self, CertificateError, RootCertStore};
 use webpki::{EndEntityCert, Error, KeyUsage};
 
 /// What a certificate may be used for. Both are named in RFC 5280, 4.2.1.12.
@@ -46,29 +46,61 @@ impl Usage {
 }
 
 impl Judge {
-    /// Whether one of the authorities has signed the first certificate, by way of the others, and it names the
-    /// usage.
+    /// Whether one of the authorities has signed the certificate, by way of those between, and it names the
+    /// usage. Those between need not: authorities rarely do. But what one of them names, it limits the
+    /// certificate to.
     ///
     /// # Errors
     /// What speaks against it.
     pub(super) fn check(
         &self,
-        chain: &[CertificateDer<'_>],
+        own: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
         usage: Usage,
         now: UnixTime,
     ) -> Result<(), Error> {
-        let (own, between) = chain.split_first().ok_or(Error::BadDer)?;
         let own = EndEntityCert::try_from(own)?;
         own.verify_for_usage(
             self.algorithms.all,
             &self.authorities.roots,
             between,
             now,
-            KeyUsage::required(usage.identifier()),
+            KeyUsage::required_if_present(usage.identifier()),
             None,
             None,
         )?;
-        Ok(())
+        self.check_named(&own, usage, now)
+    }
+
+    /// The same for each of the usages, of a certificate that rustls finds good otherwise.
+    ///
+    /// # Errors
+    /// The one that remains.
+    pub(super) fn check_usages(
+        &self,
+        own: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        usages: &[Usage],
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let mut usages = usages.iter();
+        let judged = usages.try_for_each(|usage| self.check(own, between, *usage, now));
+        judged.map_err(|_| rustls::Error::InvalidCertificate(CertificateError::InvalidPurpose))
+    }
+
+    /// Whether the certificate itself names the usage. webpki asks what it asks of every certificate on the way
+    /// to an authority, and of this one first: so here is no way, and where it ends says what it found.
+    fn check_named(
+        &self,
+        own: &EndEntityCert<'_>,
+        usage: Usage,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let named = KeyUsage::required(usage.identifier());
+        match own.verify_for_usage(self.algorithms.all, &[], &[], now, named, None, None) {
+            Ok(_) | Err(Error::UnknownIssuer) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// When the certificate ceases to be valid. In seconds since 1970.
@@ -78,7 +110,7 @@ impl Judge {
     pub(super) fn not_after_seconds(&self, own: &CertificateDer<'_>) -> Result<u64, Error> {
         // Only a refusal says it. No certificate is valid that late, and this is looked at first.
         let end_of_time = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
-        match self.check(std::slice::from_ref(own), Usage::Server, end_of_time) {
+        match self.check(own, &[], Usage::Server, end_of_time) {
             Err(Error::CertExpired { not_after, .. }) => Ok(not_after.as_secs()),
             Err(error) => Err(error),
             Ok(()) => Ok(u64::MAX),

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use tokio_rustls::rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
-};
+use tokio_rustls::rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
 /// Lets in who has a certificate that names these usages.
 #[derive(Debug)]
@@ -35,17 +33,8 @@ impl ClientCertVerifier for Door {
         let verified = self
             .any
             .verify_client_cert(end_entity, intermediates, now)?;
-        let chain: Vec<CertificateDer<'_>> = [end_entity]
-            .into_iter()
-            .chain(intermediates)
-            .cloned()
-            .collect();
-        for usage in self.usages {
-            // All else is judged by now.
-            self.judge
-                .check(&chain, *usage, now)
-                .map_err(|_| Error::InvalidCertificate(CertificateError::InvalidPurpose))?;
-        }
+        self.judge
+            .check_usages(end_entity, intermediates, self.usages, now)?;
         Ok(verified)
     }
 

@@ -107,7 +107,8 @@ impl TlsInvalid {
             Self::NotYetValid { .. } => "check the machine's clock".to_owned(),
             Self::UsageMissing { .. } => {
                 "a node is a server to some and a client to others: its certificate \
-                 needs serverAuth and clientAuth"
+                 needs serverAuth and clientAuth, and so does each between it and the \
+                 authority that names usages"
                     .to_owned()
             }
             Self::Unsigned { .. } => {

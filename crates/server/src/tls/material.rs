@@ -1,5 +1,6 @@
 //! From three files to what rustls needs, with every check that spares an operator a riddle later.
 
+use super::callee::Callee;
 use super::certificate::{Judge, Usage, in_words};
 use super::door::Door;
 use super::{Port, TlsFiles, TlsInvalid};
@@ -7,13 +8,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio_rustls::rustls::client::{Resumption, verify_server_name};
+use tokio_rustls::rustls::client::danger::ServerCertVerifier;
+use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{
-    NoClientAuth, NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier,
+    NoClientAuth, NoServerSessionStorage, ParsedCertificate, VerifierBuilderError,
+    WebPkiClientVerifier,
 };
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::version::TLS13;
@@ -43,8 +46,10 @@ pub(super) struct Material {
     clients: Arc<ServerConfig>,
     peers: Arc<ServerConfig>,
     http: Arc<ServerConfig>,
-    /// For connections to other nodes.
-    pub(super) outgoing: Arc<ClientConfig>,
+    /// For connections to what other nodes have for clients.
+    to_nodes: Arc<ClientConfig>,
+    /// For connections to what they have for each other.
+    to_peers: Arc<ClientConfig>,
 }
 
 impl Contents {
@@ -87,14 +92,18 @@ impl Material {
         };
         let not_after_seconds = check_own(&judge, &chain, files, now)?;
         check_hosts(&chain, files, hosts)?;
-        let roots = judge.authorities.clone();
         let own = Arc::new(own_key(chain, &contents, files, &provider)?);
-        let any = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
-            .build()
-            .map_err(|error| malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string()))?;
+        let (any_client, any_server) = verifiers(&judge, files, &provider)?;
         let door = |usages| {
             Arc::new(Door {
-                any: any.clone(),
+                any: any_client.clone(),
+                judge: judge.clone(),
+                usages,
+            })
+        };
+        let callee = |usages| {
+            Arc::new(Callee {
+                any: any_server.clone(),
                 judge: judge.clone(),
                 usages,
             })
@@ -106,7 +115,8 @@ impl Material {
             clients: server(door(&[Usage::Client]), HTTP_2),
             peers: server(door(&Usage::ALL), HTTP_2),
             http: server(Arc::new(NoClientAuth), HTTP_1),
-            outgoing: client_config(&provider, roots, own.clone()),
+            to_nodes: client_config(&provider, callee(&[Usage::Server]), own.clone()),
+            to_peers: client_config(&provider, callee(&Usage::ALL), own.clone()),
             contents,
             not_after_seconds,
         })
@@ -118,6 +128,14 @@ impl Material {
             Port::Clients => self.clients.clone(),
             Port::Peers => self.peers.clone(),
             Port::Http => self.http.clone(),
+        }
+    }
+
+    /// How connections are made to another node's port.
+    pub(super) fn client(&self, port: Port) -> Arc<ClientConfig> {
+        match port {
+            Port::Peers => self.to_peers.clone(),
+            Port::Clients | Port::Http => self.to_nodes.clone(),
         }
     }
 }
@@ -163,7 +181,7 @@ fn check_own(
     let path = || files.cert.clone();
     for usage in Usage::ALL {
         judge
-            .check(chain, usage, now)
+            .check(&chain[0], &chain[1..], usage, now)
             .map_err(|error| match error {
                 webpki::Error::CertExpired { not_after, .. } => TlsInvalid::Expired {
                     path: path(),
@@ -199,6 +217,23 @@ fn authorities(contents: &Contents, files: &TlsFiles) -> Result<RootCertStore, T
             .map_err(|error| malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string()))?;
     }
     Ok(roots)
+}
+
+/// What rustls asks of those who come in, and of those who were reached.
+fn verifiers(
+    judge: &Judge,
+    files: &TlsFiles,
+    provider: &Arc<CryptoProvider>,
+) -> Result<(Arc<dyn ClientCertVerifier>, Arc<dyn ServerCertVerifier>), TlsInvalid> {
+    let roots = || judge.authorities.clone();
+    let unusable = |error: VerifierBuilderError| {
+        malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string())
+    };
+    let clients = WebPkiClientVerifier::builder_with_provider(roots(), provider.clone());
+    let clients = clients.build().map_err(unusable)?;
+    let servers = WebPkiServerVerifier::builder_with_provider(roots(), provider.clone());
+    let servers = servers.build().map_err(unusable)?;
+    Ok((clients, servers))
 }
 
 fn check_hosts(
@@ -260,13 +295,15 @@ fn server_config(
 
 fn client_config(
     provider: &Arc<CryptoProvider>,
-    roots: Arc<RootCertStore>,
+    verifier: Arc<Callee>,
     own: Arc<SingleCertAndKey>,
 ) -> Arc<ClientConfig> {
     let mut config = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])
         .expect("ring has the suites of TLS 1.3")
-        .with_root_certificates(roots)
+        // It asks for more than rustls does, never for less.
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
         .with_client_cert_resolver(own);
     config.alpn_protocols = vec![HTTP_2.to_vec()];
     config.resumption = Resumption::disabled();

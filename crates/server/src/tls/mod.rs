@@ -2,9 +2,11 @@
 //!
 //! A node has one certificate, for clients, peers and HTTP alike, and believes what the authorities of one
 //! bundle have signed. `material` makes configurations for rustls of the three files, or says what is wrong
-//! with them; [`Tls`] holds the newest good ones; `reload` looks at the files again; `sockets` makes
-//! connections with them, each with those that are the newest when it begins.
+//! with them, in which `door` says who is let in and `callee` who is believed; [`Tls`] holds the newest good
+//! ones; `reload` looks at the files again; `sockets` makes connections with them, each with those that are
+//! the newest when it begins.
 
+mod callee;
 mod certificate;
 mod door;
 mod invalid;

@@ -22,16 +22,13 @@ use tower::Service;
 pub(crate) struct TlsSockets {
     /// The node's.
     pub(crate) tls: Arc<Tls>,
-    /// Whom they are taken from.
+    /// At which port they are taken, and to which of other nodes they are made.
     pub(crate) port: Port,
 }
 
 impl Sockets for TlsSockets {
     fn channel(&self, endpoint: &Endpoint) -> Channel {
-        endpoint.connect_with_connector_lazy(Dialer {
-            tls: self.tls.clone(),
-            told: Arc::default(),
-        })
+        endpoint.connect_with_connector_lazy(self.dialer())
     }
 
     fn accept(&self, listener: TcpListener) -> Arrivals {
@@ -41,6 +38,17 @@ impl Sockets for TlsSockets {
         // Whoever is slow to greet back holds up nobody else.
         let greeted = greeted.buffer_unordered(TLS_HANDSHAKES_MAX);
         Box::pin(greeted.filter_map(std::future::ready))
+    }
+}
+
+impl TlsSockets {
+    /// What makes connections.
+    pub(super) fn dialer(&self) -> Dialer {
+        Dialer {
+            tls: self.tls.clone(),
+            port: self.port,
+            told: Arc::default(),
+        }
     }
 }
 
@@ -62,8 +70,9 @@ async fn let_in(
 
 /// Connects to a node.
 #[derive(Clone)]
-struct Dialer {
+pub(super) struct Dialer {
     tls: Arc<Tls>,
+    port: Port,
     /// The failure that was told last: it comes again with every attempt.
     told: Arc<Mutex<Option<String>>>,
 }
@@ -93,9 +102,14 @@ impl Service<Uri> for Dialer {
 }
 
 impl Dialer {
-    async fn greet(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    /// Agrees on TLS with the node at this host.
+    pub(super) async fn greet(
+        &self,
+        host: &str,
+        stream: TcpStream,
+    ) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let config = self.tls.current().outgoing.clone();
+        let config = self.tls.current().client(self.port);
         TlsConnector::from(config).connect(name, stream).await
     }
 

@@ -16,7 +16,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::version::TLS13;
-use tokio_rustls::rustls::{AlertDescription, ClientConfig, Error, RootCertStore};
+use tokio_rustls::rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error, RootCertStore, ServerConfig,
+};
 
 const BOTH: [ExtendedKeyUsagePurpose; 2] = [ServerAuth, ClientAuth];
 
@@ -29,12 +31,7 @@ struct Folder {
 impl Folder {
     /// With the certificate of a node on this machine.
     fn new() -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        let key = KeyPair::generate().unwrap();
-        let name = format!("{:?}", key.public_key_raw());
-        params.distinguished_name.push(DnType::CommonName, name);
+        let (params, key) = signer(&[]);
         let authority = CertifiedIssuer::self_signed(params, key).unwrap();
         let folder = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -69,6 +66,24 @@ impl Folder {
         self.write(&format!("{name}-key.pem"), &key.serialize_pem());
     }
 
+    /// The same by way of an authority in between that the folder's has signed, which names `limits`.
+    fn issue_through(
+        &self,
+        limits: &[ExtendedKeyUsagePurpose],
+        name: &str,
+        usages: &[ExtendedKeyUsagePurpose],
+    ) {
+        let (params, key) = signer(limits);
+        let between = CertifiedIssuer::signed_by(params, key, &self.authority).unwrap();
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = usages.to_vec();
+        let key = KeyPair::generate().unwrap();
+        let cert = params.signed_by(&key, &between).unwrap();
+        let chain = [cert.pem(), between.pem()].concat();
+        self.write(&format!("{name}.pem"), &chain);
+        self.write(&format!("{name}-key.pem"), &key.serialize_pem());
+    }
+
     /// The files of one who has the certificate `name`.
     fn files(&self, name: &str) -> TlsFiles {
         TlsFiles {
@@ -85,6 +100,18 @@ impl Folder {
     fn refused(&self, name: &str) -> String {
         self.load(name).unwrap_err().to_string()
     }
+}
+
+/// What an authority is made of, with a name of its own.
+fn signer(limits: &[ExtendedKeyUsagePurpose]) -> (CertificateParams, KeyPair) {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    params.extended_key_usages = limits.to_vec();
+    let key = KeyPair::generate().unwrap();
+    let name = format!("{:?}", key.public_key_raw());
+    params.distinguished_name.push(DnType::CommonName, name);
+    (params, key)
 }
 
 #[test]
@@ -173,10 +200,45 @@ fn somebody(folder: &Folder, name: Option<&str>) -> Arc<ClientConfig> {
     let Some(name) = name else {
         return Arc::new(builder.with_no_client_auth());
     };
+    let (chain, key) = identity(folder, name);
+    Arc::new(builder.with_client_auth_cert(chain, key).unwrap())
+}
+
+/// How somebody answers who has this certificate, and lets anyone in.
+fn anybody(folder: &Folder, name: &str) -> Arc<ServerConfig> {
+    let (chain, key) = identity(folder, name);
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .unwrap()
+        .with_no_client_auth();
+    Arc::new(builder.with_single_cert(chain, key).unwrap())
+}
+
+fn identity(folder: &Folder, name: &str) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
     let files = folder.files(name);
-    let cert = CertificateDer::from_pem_file(files.cert).unwrap();
+    let chain = CertificateDer::pem_file_iter(files.cert).unwrap();
     let key = PrivateKeyDer::from_pem_file(files.key).unwrap();
-    Arc::new(builder.with_client_auth_cert(vec![cert], key).unwrap())
+    (chain.map(Result::unwrap).collect(), key)
+}
+
+/// Has the node dial a port at which somebody answers, and says what the node made of it.
+async fn dial(node: &Arc<Tls>, port: Port, config: Arc<ServerConfig>) -> Result<(), Error> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        // Kept until the node has made up its mind.
+        TlsAcceptor::from(config).accept(stream).await.ok()
+    });
+    let tls = node.clone();
+    let dialer = TlsSockets { tls, port }.dialer();
+    let stream = TcpStream::connect(address).await.unwrap();
+    let greeted = dialer.greet("127.0.0.1", stream).await;
+    let _answered = answering.await.unwrap();
+    match greeted {
+        Ok(_) => Ok(()),
+        Err(error) => Err(*error.into_inner().unwrap().downcast().unwrap()),
+    }
 }
 
 /// Connects to a port of a node, and says what the other side, or this one, made of it.
@@ -237,6 +299,70 @@ async fn nodes_are_let_in_everywhere_clients_where_clients_are_and_anyone_over_h
         let found = knock(port, &node, somebody(&folder, name)).await;
         assert_eq!(found, expected, "{name:?} at {port:?}");
     }
+}
+
+#[tokio::test]
+async fn who_answers_a_node_must_be_good_for_a_server_and_a_peer_for_a_client_too() {
+    let folder = Folder::new();
+    folder.issue("server", &[ServerAuth], |_| {});
+    folder.issue("nobody", &[], |_| {});
+    let node = Arc::new(folder.load("node").unwrap());
+    let unfit = || Err(Error::InvalidCertificate(CertificateError::InvalidPurpose));
+    let cases = [
+        (Port::Peers, "node", Ok(())),
+        (Port::Clients, "node", Ok(())),
+        (Port::Clients, "server", Ok(())),
+        (Port::Peers, "server", unfit()),
+        (Port::Peers, "nobody", unfit()),
+        (Port::Clients, "nobody", unfit()),
+    ];
+    for (port, name, expected) in cases {
+        let found = dial(&node, port, anybody(&folder, name)).await;
+        assert_eq!(found, expected, "{name:?} at {port:?}");
+    }
+    folder.issue("client", &[ClientAuth], |_| {});
+    let client = dial(&node, Port::Clients, anybody(&folder, "client")).await;
+    assert!(
+        matches!(client, Err(Error::InvalidCertificate(_))),
+        "{client:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_authority_in_between_names_no_usage_or_limits_those_that_it_signs() {
+    let folder = Folder::new();
+    folder.issue_through(&[], "far", &BOTH);
+    folder.issue_through(&[], "client", &[ClientAuth]);
+    folder.issue_through(&[], "nobody", &[]);
+    folder.issue_through(&BOTH, "named", &BOTH);
+    folder.issue_through(&[ServerAuth], "limited", &BOTH);
+    assert!(folder.load("named").is_ok());
+    assert!(folder.refused("nobody").contains("serverAuth"));
+    assert!(folder.refused("limited").contains("clientAuth"));
+    let node = Arc::new(folder.load("far").unwrap());
+    let unfit = || {
+        Err(Error::AlertReceived(
+            AlertDescription::UnsupportedCertificate,
+        ))
+    };
+    let cases = [
+        (Port::Peers, "far", Ok(())),
+        (Port::Peers, "named", Ok(())),
+        (Port::Clients, "client", Ok(())),
+        (Port::Peers, "client", unfit()),
+        (Port::Clients, "nobody", unfit()),
+        (Port::Peers, "limited", unfit()),
+    ];
+    for (port, name, expected) in cases {
+        let found = knock(port, &node, somebody(&folder, Some(name))).await;
+        assert_eq!(found, expected, "{name:?} at {port:?}");
+    }
+    for name in ["far", "named"] {
+        let found = dial(&node, Port::Peers, anybody(&folder, name)).await;
+        assert_eq!(found, Ok(()), "{name:?}");
+    }
+    let nobody = dial(&node, Port::Clients, anybody(&folder, "nobody")).await;
+    assert!(nobody.is_err());
 }
 
 #[tokio::test]
