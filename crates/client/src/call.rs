@@ -100,7 +100,7 @@ impl Client {
     /// Judges a failed attempt, and remembers what it says about the nodes.
     pub(crate) fn note_status(&self, position: usize, status: &Status) -> Failure {
         let finding = self.nodes().finding(position);
-        let failure = match finding.filter(|_| failure::is_ours(status)) {
+        let failure = match finding.filter(|finding| failure::explains(finding, status)) {
             Some(finding) => Failure::unsafe_connection(&finding, &self.nodes().address(position)),
             None => Failure::from_status(status, &self.nodes().address(position)),
         };

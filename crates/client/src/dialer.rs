@@ -51,14 +51,12 @@ impl Dialer {
         let stream = TcpStream::connect((host, port)).await?;
         stream.set_nodelay(true)?;
         let wire = match &self.tls {
-            None => Wire::Plain {
-                stream,
-                has_heard: false,
-            },
+            None => Wire::Plain(stream),
             Some(tls) => Wire::Tls(Box::new(self.greet(tls, host, stream).await?)),
         };
         Ok(Connection {
             wire,
+            has_heard: false,
             findings: self.findings,
         })
     }
@@ -89,19 +87,28 @@ impl Dialer {
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Wire,
+    /// Whether the first answer has come: whatever comes later does not mean that nothing was done.
+    has_heard: bool,
     findings: Findings,
 }
 
 #[derive(Debug)]
 enum Wire {
-    Plain { stream: TcpStream, has_heard: bool },
+    Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Connection {
-    /// In TLS 1.3 a client learns with the first answer that it is not let in.
-    fn note_refusal(&self, error: &io::Error) {
-        if let Some(finding) = Finding::of(error) {
+    /// Notes that the other side does not want the connection, if that is what it says first.
+    fn note_refusal(&self, read: &io::Result<()>, first: &[u8]) {
+        let finding = match (&self.wire, read) {
+            (Wire::Tls(_), Err(error)) => Finding::turned_away(error),
+            (Wire::Plain(_), Ok(())) if first.first() == Some(&ALERT) => {
+                Some(Finding::tls_wanted())
+            }
+            (Wire::Tls(_), Ok(())) | (Wire::Plain(_), _) => None,
+        };
+        if let Some(finding) = finding {
             self.findings.note(finding);
         }
     }
@@ -113,22 +120,15 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        match &mut this.wire {
-            Wire::Tls(stream) => {
-                let read = ready!(Pin::new(stream).poll_read(context, buffer));
-                Poll::Ready(read.inspect_err(|error| this.note_refusal(error)))
-            }
-            Wire::Plain { stream, has_heard } => {
-                let before = buffer.filled().len();
-                ready!(Pin::new(stream).poll_read(context, buffer))?;
-                let first = buffer.filled().get(before).copied();
-                if !std::mem::replace(has_heard, true) && first == Some(ALERT) {
-                    this.findings.note(Finding::tls_wanted());
-                }
-                Poll::Ready(Ok(()))
-            }
+        let before = buffer.filled().len();
+        let read = ready!(match &mut self.wire {
+            Wire::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Wire::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        });
+        if !std::mem::replace(&mut self.has_heard, true) {
+            self.note_refusal(&read, &buffer.filled()[before..]);
         }
+        Poll::Ready(read)
     }
 }
 
@@ -139,21 +139,21 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match &mut self.wire {
-            Wire::Plain { stream, .. } => Pin::new(stream).poll_write(context, bytes),
+            Wire::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Wire::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.wire {
-            Wire::Plain { stream, .. } => Pin::new(stream).poll_flush(context),
+            Wire::Plain(stream) => Pin::new(stream).poll_flush(context),
             Wire::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.wire {
-            Wire::Plain { stream, .. } => Pin::new(stream).poll_shutdown(context),
+            Wire::Plain(stream) => Pin::new(stream).poll_shutdown(context),
             Wire::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
@@ -164,15 +164,133 @@ impl AsyncWrite for Connection {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match &mut self.wire {
-            Wire::Plain { stream, .. } => Pin::new(stream).poll_write_vectored(context, slices),
+            Wire::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Wire::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.wire {
-            Wire::Plain { stream, .. } => stream.is_write_vectored(),
+            Wire::Plain(stream) => stream.is_write_vectored(),
             Wire::Tls(stream) => stream.is_write_vectored(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Outcome;
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use std::fs;
+    use std::future::poll_fn;
+    use tempfile::TempDir;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::crypto::ring;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+    use tokio_rustls::rustls::version::TLS13;
+    use tokio_rustls::rustls::{Error, ServerConfig};
+    use tokio_rustls::server;
+
+    /// A record of TLS 1.3 that nobody has encrypted.
+    const FORGED: &[u8] = b"\x17\x03\x03\x00\x20nobody has encrypted these bytes";
+
+    type Server = server::TlsStream<TcpStream>;
+
+    /// Both ends of a connection over TLS.
+    async fn connected() -> (Connection, Server) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = Arc::new(node(&folder));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let taking = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("somebody dials");
+            TlsAcceptor::from(config).accept(stream).await
+        });
+        let ca = folder.path().join("ca.pem");
+        let dialer = Dialer {
+            tls: Some(Arc::new(TlsOptions { ca, identity: None })),
+            findings: Findings::default(),
+        };
+        let uri = format!("http://{address}").parse().expect("an address");
+        let connection = dialer.dial(&uri).await.expect("it is trusted");
+        let taken = taking.await.expect("no panic");
+        (connection, taken.expect("it trusts anyone"))
+    }
+
+    /// What a node on this machine answers with. Its authority is in the folder.
+    fn node(folder: &TempDir) -> ServerConfig {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = || KeyPair::generate().expect("randomness");
+        let authority = CertifiedIssuer::self_signed(params, key()).expect("well-formed");
+        fs::write(folder.path().join("ca.pem"), authority.pem()).expect("room");
+        let params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+        let key = key();
+        let cert = params.signed_by(&key, &authority).expect("well-formed");
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .expect("ring has the suites of TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![cert.der().clone()], key)
+            .expect("they belong together")
+    }
+
+    /// Reads a byte.
+    async fn read(connection: &mut Connection) -> io::Result<u8> {
+        let mut byte = [0];
+        let mut buffer = ReadBuf::new(&mut byte);
+        poll_fn(|context| Pin::new(&mut *connection).poll_read(context, &mut buffer)).await?;
+        Ok(buffer.filled()[0])
+    }
+
+    fn is_alert(error: &io::Error) -> bool {
+        let tls = error.get_ref().and_then(|error| error.downcast_ref());
+        matches!(tls, Some(&Error::AlertReceived(_)))
+    }
+
+    /// Sends what the other side cannot read, so that it ends the connection with an alert.
+    async fn provoke(connection: &mut Connection, mut node: Server) {
+        let Wire::Tls(stream) = &mut connection.wire else {
+            panic!("it was dialled over TLS");
+        };
+        let wire = stream.get_mut().0;
+        wire.write_all(FORGED).await.expect("the other side reads");
+        assert!(node.read_u8().await.is_err(), "nobody can read it");
+    }
+
+    #[tokio::test]
+    async fn an_alert_is_a_refusal_when_it_comes_first() {
+        let (mut connection, node) = connected().await;
+        provoke(&mut connection, node).await;
+        let error = read(&mut connection).await.expect_err("an alert came");
+        assert!(is_alert(&error), "{error}");
+        let finding = connection.findings.last().expect("it is noted");
+        assert_eq!(finding.outcome, Outcome::TurnedAway);
+    }
+
+    #[tokio::test]
+    async fn an_alert_after_an_answer_says_nothing_about_what_was_asked() {
+        let (mut connection, mut node) = connected().await;
+        node.write_all(b"!").await.expect("the other side reads");
+        node.flush().await.expect("the other side reads");
+        assert_eq!(read(&mut connection).await.expect("an answer"), b'!');
+        provoke(&mut connection, node).await;
+        let error = read(&mut connection).await.expect_err("an alert came");
+        assert!(is_alert(&error), "{error}");
+        assert_eq!(connection.findings.last(), None);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_cannot_be_read_is_no_refusal() {
+        let (mut connection, mut node) = connected().await;
+        let wire = node.get_mut().0;
+        wire.write_all(FORGED).await.expect("the other side reads");
+        let error = read(&mut connection).await.expect_err("it is forged");
+        assert!(!is_alert(&error), "{error}");
+        assert_eq!(connection.findings.last(), None);
     }
 }

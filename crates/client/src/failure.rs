@@ -2,7 +2,7 @@
 
 use crate::code::ClientCode;
 use crate::error::ClientError;
-use crate::finding::Finding;
+use crate::finding::{Finding, Outcome};
 use std::error::Error;
 use std::time::Duration;
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
@@ -106,9 +106,17 @@ impl Failure {
     /// The connection to the node at `address` could not be made safe.
     pub(crate) fn unsafe_connection(finding: &Finding, address: &str) -> Self {
         let message = format!("expected to connect to {address}, but {}", finding.what);
+        let verdict = match finding.outcome {
+            // As where nothing listens: a node that restarts breaks off, too.
+            Outcome::Missed => Verdict::Again {
+                trace: Trace::Unsent,
+                delay: None,
+            },
+            Outcome::Refused | Outcome::TurnedAway => Verdict::Elsewhere,
+        };
         Self {
             error: ClientError::new(ClientCode::TlsFailed, message).with_hint(finding.hint),
-            verdict: Verdict::Elsewhere,
+            verdict,
             blame: Blame::Connection,
         }
     }
@@ -127,8 +135,19 @@ impl Failure {
 }
 
 /// Whether a status was made on this side, by the transport: such a one has a source.
-pub(crate) fn is_ours(status: &Status) -> bool {
+fn is_ours(status: &Status) -> bool {
     status.source().is_some()
+}
+
+/// Whether what was found out about the newest connection is why this call failed. One that was under way on
+/// an older connection may have been applied, whatever became of the next.
+pub(crate) fn explains(finding: &Finding, status: &Status) -> bool {
+    let was_made = !has_cause::<ConnectError>(status);
+    is_ours(status)
+        && match finding.outcome {
+            Outcome::Missed | Outcome::Refused => !was_made,
+            Outcome::TurnedAway => was_made,
+        }
 }
 
 fn server_blame(verdict: Verdict) -> Blame {
@@ -224,6 +243,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use std::collections::HashMap;
+    use std::io;
+    use tokio_rustls::rustls::AlertDescription;
     use tonic_types::ErrorDetails;
 
     fn said_by_server(code: Code, reason: &str) -> Verdict {
@@ -319,6 +340,53 @@ mod tests {
             message,
             "expected to connect to a:1, but connection refused"
         );
+    }
+
+    fn alert() -> io::Error {
+        let refused = tokio_rustls::rustls::Error::AlertReceived(AlertDescription::UnknownCA);
+        io::Error::new(io::ErrorKind::InvalidData, refused)
+    }
+
+    #[test]
+    fn a_connection_that_is_not_made_safe_this_time_is_like_one_that_is_not_made() {
+        let reset = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
+        let error = ClientError::new(ClientCode::TlsInvalid, "another one's key");
+        for finding in [reset, Finding::files(&error)] {
+            let failure = Failure::unsafe_connection(&finding, "a:1");
+            assert_eq!(
+                failure.verdict,
+                Verdict::Again {
+                    trace: Trace::Unsent,
+                    delay: None
+                },
+                "{}",
+                failure.error
+            );
+            assert_eq!(failure.error.code(), "tls_failed");
+        }
+        let refused = Finding::of(&alert()).expect("it has to do with TLS");
+        let verdict = Failure::unsafe_connection(&refused, "a:1").verdict;
+        assert_eq!(verdict, Verdict::Elsewhere);
+    }
+
+    #[test]
+    fn what_became_of_the_next_connection_does_not_explain_a_call_on_the_one_before() {
+        let broken = || Box::new(io::Error::other("connection reset"));
+        let on_the_way = Status::from_error(broken());
+        let not_made = Status::from_error(Box::new(ConnectError(broken())));
+        let missed = Finding::broken_off(&io::Error::other("eof"));
+        let refused = Finding::of(&alert()).expect("it has to do with TLS");
+        for finding in [missed, refused] {
+            assert!(explains(&finding, &not_made), "{finding:?}");
+            assert!(!explains(&finding, &on_the_way), "{finding:?}");
+        }
+        let turned_away = Finding::turned_away(&alert()).expect("it is an alert");
+        for finding in [turned_away, Finding::tls_wanted()] {
+            assert!(explains(&finding, &on_the_way), "{finding:?}");
+            assert!(!explains(&finding, &not_made), "{finding:?}");
+        }
+        let said = Status::unavailable("expected a leader");
+        assert!(!explains(&Finding::tls_wanted(), &said));
     }
 
     #[test]

@@ -19,6 +19,19 @@ pub(crate) struct Finding {
     pub(crate) what: String,
     /// What to do about it.
     pub(crate) hint: &'static str,
+    /// What it means for the call.
+    pub(crate) outcome: Outcome,
+}
+
+/// What has become of a connection that could not be made safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was not made, and may be the next time.
+    Missed,
+    /// One side did not want it while it was made, and would not the next time.
+    Refused,
+    /// It was made, and the first thing that came in was that the other side does not want it.
+    TurnedAway,
 }
 
 /// What was found out about the newest connection to a node. Both of its ends are at work in the same
@@ -51,6 +64,8 @@ impl Finding {
         Self {
             what: format!("the files for TLS are no good: {error}"),
             hint: "look at the files of `--tls-ca`, `--tls-cert` and `--tls-key`",
+            // Somebody may be replacing them, one after the other.
+            outcome: Outcome::Missed,
         }
     }
 
@@ -60,28 +75,44 @@ impl Finding {
             what: "what listens there speaks TLS only".to_owned(),
             hint: "say whom to trust with `--tls-ca FILE`, and who you are with `--tls-cert FILE` and \
                    `--tls-key FILE`",
+            outcome: Outcome::TurnedAway,
         }
     }
 
-    /// What the error of a connection over TLS says; `None` for one that has nothing to do with TLS.
+    /// What the error says with which agreeing on TLS ended; `None` for one that has nothing to do with TLS.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
-        let tls = error.get_ref()?.downcast_ref::<Error>()?;
-        Some(match tls {
+        Some(match tls_error(error)? {
             Error::InvalidMessage(_) => Self::no_tls(),
             Error::InvalidCertificate(fault) => Self::of_certificate(fault),
             Error::AlertReceived(alert) => Self::of_alert(*alert),
             other => Self {
                 what: format!("TLS could not be agreed on: {other}"),
                 hint: "nodes speak TLS 1.3",
+                outcome: Outcome::Refused,
             },
         })
     }
 
-    /// The other side went away instead of greeting back.
+    /// What the error says with which the first answer failed: in TLS 1.3 a client learns only from this that
+    /// it is not let in. Only an alert says so. Whatever else is wrong with an answer, the other side may have
+    /// let this one in, and done what it asked.
+    pub(crate) fn turned_away(error: &io::Error) -> Option<Self> {
+        let Error::AlertReceived(alert) = tls_error(error)? else {
+            return None;
+        };
+        Some(Self {
+            outcome: Outcome::TurnedAway,
+            ..Self::of_alert(*alert)
+        })
+    }
+
+    /// The other side went away instead of greeting back: a node that restarts, or a balancer before it.
     pub(crate) fn broken_off(error: &io::Error) -> Self {
         Self {
             what: format!("it broke off instead of agreeing on TLS: {error}"),
-            hint: Self::no_tls().hint,
+            hint: "check that a node listens there, and that it speaks TLS: if not, leave `--tls-ca` away (and \
+                   FLO_TLS_CA unset)",
+            outcome: Outcome::Missed,
         }
     }
 
@@ -90,6 +121,7 @@ impl Finding {
             what: "what listens there does not speak TLS".to_owned(),
             hint: "leave `--tls-ca` away (and FLO_TLS_CA unset), or start the node with `tls_cert`, `tls_key` \
                    and `tls_ca`",
+            outcome: Outcome::Refused,
         }
     }
 
@@ -115,7 +147,11 @@ impl Finding {
             ),
             other => (format!("its certificate is no good: {other}"), AUTHORITIES),
         };
-        Self { what, hint }
+        Self {
+            what,
+            hint,
+            outcome: Outcome::Refused,
+        }
     }
 
     fn of_alert(alert: AlertDescription) -> Self {
@@ -139,12 +175,18 @@ impl Finding {
                 return Self {
                     what: format!("it does not let this client in: {other:?}"),
                     hint: OWN_CERTIFICATE,
+                    outcome: Outcome::Refused,
                 };
             }
         };
         Self {
             what: what.to_owned(),
             hint,
+            outcome: Outcome::Refused,
         }
     }
+}
+
+fn tls_error(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
 }

@@ -102,7 +102,7 @@ impl Nodes {
         self.lock().nodes[position].address.clone()
     }
 
-    /// Why the newest connection to the node at `position` was refused, if it was, for want of trust.
+    /// Why the newest connection to the node at `position` could not be made safe, if it could not.
     pub(crate) fn finding(&self, position: usize) -> Option<Finding> {
         self.lock().nodes[position].findings.last()
     }

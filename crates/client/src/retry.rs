@@ -43,7 +43,7 @@ pub(crate) struct Retry {
     asked: BTreeSet<Arc<str>>,
     /// The one that was asked last.
     last: Option<Arc<str>>,
-    /// Those that would refuse the connection again.
+    /// Those that refused the connection when they were asked last, and would again.
     closed: BTreeSet<Arc<str>>,
     /// What a node said last, if one did: it tells more than that another could not be connected to.
     said: Option<ClientError>,
@@ -100,7 +100,10 @@ impl Retry {
         nodes: usize,
     ) -> Result<Duration, ClientError> {
         let (trace, delay) = match failure.verdict {
-            Verdict::Again { trace, delay } => (trace, delay),
+            Verdict::Again { trace, delay } => {
+                self.open_last();
+                (trace, delay)
+            }
             Verdict::Elsewhere if self.closed_after_last() < nodes => (Trace::Unsent, None),
             Verdict::Elsewhere => return Err(self.give_up(failure.error)),
             Verdict::Final => return Err(self.conclude(failure.error)),
@@ -127,6 +130,13 @@ impl Retry {
     fn closed_after_last(&mut self) -> usize {
         self.closed.extend(self.last.clone());
         self.closed.len()
+    }
+
+    /// The node that was asked last does not refuse the connection any more, as far as is known.
+    fn open_last(&mut self) {
+        if let Some(last) = &self.last {
+            self.closed.remove(last);
+        }
     }
 
     /// No attempt begins from here on.
@@ -184,6 +194,8 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Finding;
+    use std::io;
 
     fn retry(intent: Intent) -> Retry {
         Retry::new(Bounds {
@@ -308,6 +320,37 @@ mod tests {
             ("tls_failed", ErrorKind::CannotConnect)
         );
         assert_eq!(error.hint(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_is_away_later_is_asked_again_although_it_refused_before() {
+        let mut retry = retry(Intent::Write);
+        let closed = || Failure {
+            verdict: Verdict::Elsewhere,
+            ..refused()
+        };
+        retry.begin_attempt("a:1".into());
+        assert!(retry.after(closed(), 2).is_ok());
+        retry.begin_attempt("a:1".into());
+        assert!(retry.after(refused(), 2).is_ok(), "it restarts");
+        retry.begin_attempt("b:1".into());
+        assert!(retry.after(closed(), 2).is_ok(), "a:1 may be another now");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_single_node_that_breaks_off_is_asked_again_until_it_is_given_up() {
+        let mut retry = retry(Intent::Write);
+        let finding = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
+        let broken_off = || Failure::unsafe_connection(&finding, "a:1");
+        retry.begin_attempt("a:1".into());
+        assert!(retry.after(broken_off(), 1).is_ok());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        let error = retry.after(broken_off(), 1).expect_err("gives up");
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("tls_failed", ErrorKind::CannotConnect)
+        );
+        assert!(error.message().contains("broke off"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]

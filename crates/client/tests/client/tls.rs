@@ -10,12 +10,18 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+/// After this long a test has failed: what it waits for will not come.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// For how long a client asks again what will not change.
+const BRIEFLY: Duration = Duration::from_millis(200);
 
 /// Something that agrees on TLS with whoever connects, and then goes away.
 struct Stub {
@@ -79,14 +85,15 @@ impl Stub {
     }
 }
 
-/// A client that trusts the authority in the file `ca.pem` of the folder.
-fn client(folder: &TempDir, address: &str) -> Client {
+/// A client that trusts the authority in the file `ca.pem` of the folder, and asks again for so long while no
+/// connection is made.
+fn client(folder: &TempDir, address: &str, patience: Duration) -> Client {
     let ca = folder.path().join("ca.pem");
     Client::connect(ClientOptions {
         endpoints: vec![address.to_owned()],
         tls: Some(TlsOptions { ca, identity: None }),
-        timeout: Duration::from_secs(20),
-        unreachable_timeout: Duration::from_secs(20),
+        timeout: PATIENCE,
+        unreachable_timeout: patience,
         ..ClientOptions::default()
     })
     .expect("the files are good")
@@ -97,10 +104,10 @@ async fn refused(client: &Client) -> ClientError {
     asked.expect_err("nobody serves there")
 }
 
-async fn refused_by(stub: &Stub, authority: &str) -> String {
+async fn refused_by(stub: &Stub, authority: &str, patience: Duration) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("ca.pem"), authority).expect("room");
-    let error = refused(&client(&folder, &stub.address)).await;
+    let error = refused(&client(&folder, &stub.address, patience)).await;
     assert_eq!(error.code(), "tls_failed", "{error}");
     assert_eq!(error.kind(), ErrorKind::CannotConnect);
     assert!(error.hint().is_some(), "{error}");
@@ -126,7 +133,7 @@ async fn what_is_wrong_with_a_nodes_certificate_is_said() {
         (&early, &early.authority, "not valid yet"),
     ];
     for (stub, authority, expected) in cases {
-        let said = refused_by(stub, authority).await;
+        let said = refused_by(stub, authority, PATIENCE).await;
         assert!(said.contains(expected), "{said}");
         assert!(said.contains(&stub.address), "{said}");
     }
@@ -135,7 +142,7 @@ async fn what_is_wrong_with_a_nodes_certificate_is_said() {
 #[tokio::test]
 async fn who_shows_no_certificate_is_told_to_although_the_connection_was_made() {
     let stub = Stub::start_closed().await;
-    let said = refused_by(&stub, &stub.authority).await;
+    let said = refused_by(&stub, &stub.authority, PATIENCE).await;
     assert!(
         said.contains("lets nobody in without a certificate"),
         "{said}"
@@ -161,18 +168,43 @@ async fn the_files_are_read_again_for_each_connection() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |text: &str| fs::write(folder.path().join("ca.pem"), text).expect("room");
     write(&other.authority);
-    let client = client(&folder, &stub.address).with_timeout(Duration::from_millis(200));
+    let client = client(&folder, &stub.address, BRIEFLY);
     assert_eq!(refused(&client).await.code(), "tls_failed");
     write("no PEM");
     let error = refused(&client).await;
     assert!(error.message().contains("it holds none"), "{error}");
     write(&stub.authority);
     // It is trusted now; that nobody serves behind it is another matter.
+    let client = client.with_timeout(BRIEFLY);
     assert_ne!(refused(&client).await.code(), "tls_failed");
 }
 
 #[tokio::test]
-async fn what_does_not_speak_tls_is_told_apart() {
+async fn a_balancer_that_breaks_off_while_its_node_restarts_is_asked_again() {
+    let node = Stub::start_closed().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let behind = node.address.clone();
+    tokio::spawn(async move {
+        for _ in 0..2 {
+            drop(listener.accept().await);
+        }
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut node = TcpStream::connect(&behind).await.expect("it listens");
+            drop(copy_bidirectional(&mut stream, &mut node).await);
+        }
+    });
+    let authority = node.authority.clone();
+    let balancer = Stub { address, authority };
+    let said = refused_by(&balancer, &balancer.authority, PATIENCE).await;
+    assert!(
+        said.contains("lets nobody in without a certificate"),
+        "the node was never asked: {said}"
+    );
+}
+
+#[tokio::test]
+async fn what_breaks_off_again_and_again_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
     tokio::spawn(async move {
@@ -183,6 +215,6 @@ async fn what_does_not_speak_tls_is_told_apart() {
     });
     let authority = Stub::start(&["127.0.0.1"], |_| {}).await.authority;
     let silent = Stub { address, authority };
-    let said = refused_by(&silent, &silent.authority).await;
+    let said = refused_by(&silent, &silent.authority, BRIEFLY).await;
     assert!(said.contains("broke off"), "{said}");
 }
