@@ -53,7 +53,9 @@ impl Failure {
 
     /// A server that could not start.
     pub(crate) fn server_start(error: &ServerError) -> Self {
-        let code = if matches!(error, ServerError::Config(_) | ServerError::Tls(_)) {
+        // Certificates that are no good now may be so in an hour, without another setting: a supervisor that
+        // leaves a node with wrong settings ended is to start this one again.
+        let code = if matches!(error, ServerError::Config(_)) {
             Code::ServerNotConfigured
         } else {
             Code::ServerNotStarted
@@ -64,6 +66,15 @@ impl Failure {
     /// A server that could not go on.
     pub(crate) fn server_end(error: &ServerError) -> Self {
         Self::server(Code::ServerEnded, error)
+    }
+
+    /// One with this code of the server's.
+    #[cfg(test)]
+    pub(crate) fn said(code: &str) -> Self {
+        Self {
+            code: code.to_owned(),
+            ..Self::new(Code::Output, "expected something else")
+        }
     }
 
     /// The same failure with advice.
@@ -207,6 +218,7 @@ struct ErrorView<'a> {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+    use flotilla_server::TlsInvalid;
 
     fn check(format: Format, expected: Expect) {
         let failure = Failure::new(Code::RunNotCompleted, "expected an open run, but it ended")
@@ -272,6 +284,17 @@ mod tests {
         for (kind, code) in codes {
             assert_eq!(Exit::from(kind).code(), code, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_node_whose_certificate_is_no_good_now_is_not_badly_configured() {
+        let early = TlsInvalid::NotYetValid {
+            path: "node.pem".into(),
+            since: "tomorrow".to_owned(),
+        };
+        let failure = Failure::server_start(&ServerError::from(early));
+        assert_eq!(failure.code(), "server_not_started");
+        assert_eq!(failure.exit.code(), 3);
     }
 
     #[test]

@@ -14,9 +14,7 @@ pub(crate) struct ClusterView {
     cluster_id: String,
     leader: Option<u64>,
     term: u64,
-    /// What all members decide by; newer rules wait until each of them knows them. For people: the fields
-    /// for programs are fixed by cli.md, and the metrics have it.
-    #[serde(skip)]
+    /// What all members decide by; newer rules wait until each of them knows them.
     engine_version: u32,
     nodes: Vec<NodeView>,
     #[serde(skip)]
@@ -96,8 +94,9 @@ impl ClusterView {
             None => format!("without a leader in term {}", self.term),
         };
         let mut text = format!(
-            "cluster {}, {leader}, as node {} sees it\n\n{}",
+            "cluster {}, {leader}, on engine version {}, as node {} sees it\n\n{}",
             self.cluster_id,
+            self.engine_version,
             self.answered_by,
             table(&self.nodes)
         );
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_cluster_has_exactly_the_published_fields() {
-        expect![[r#"{"cluster_id":"c1","leader":1,"term":3,"nodes":[{"node_id":1,"address":"127.0.0.1:9000","role":"leader","voter":true,"last_log_index":42,"applied_index":41,"snapshot_index":null,"digest":{"index":40,"value":"00ff00ff00ff00ff"},"lag":1,"healthy":true,"version":"0.1.0"}]}"#]]
+        expect![[r#"{"cluster_id":"c1","leader":1,"term":3,"engine_version":1,"nodes":[{"node_id":1,"address":"127.0.0.1:9000","role":"leader","voter":true,"last_log_index":42,"applied_index":41,"snapshot_index":null,"digest":{"index":40,"value":"00ff00ff00ff00ff"},"lag":1,"healthy":true,"version":"0.1.0"}]}"#]]
             .assert_eq(&serde_json::to_string(&cluster(Some(1))).expect("printable"));
     }
 
@@ -270,7 +269,7 @@ mod tests {
         }
         let mut view = ClusterView::from(status);
         expect![[r#"
-            cluster c1, without a leader in term 3, as node 1 sees it
+            cluster c1, without a leader in term 3, on engine version 1, as node 1 sees it
 
             NODE  ADDRESS         ROLE          VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
             1     127.0.0.1:9000  stale leader  true   false    42   41       -         1    00ff00ff00ff@40  0.1.0
@@ -314,7 +313,7 @@ mod tests {
     #[test]
     fn the_cluster_for_people_is_a_table() {
         expect![[r#"
-            cluster c1, led by node 1 in term 3, as node 1 sees it
+            cluster c1, led by node 1 in term 3, on engine version 1, as node 1 sees it
 
             NODE  ADDRESS         ROLE    VOTER  HEALTHY  LOG  APPLIED  SNAPSHOT  LAG  DIGEST           VERSION
             1     127.0.0.1:9000  leader  true   true     42   41       -         1    00ff00ff00ff@40  0.1.0"#]]

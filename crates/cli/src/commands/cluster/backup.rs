@@ -1,6 +1,7 @@
 //! `flo cluster backup`.
 
-use super::backup_file::{NewFile, failed};
+use super::aside::{Stop, aside, stopped};
+use super::backup_file::NewFile;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -11,10 +12,9 @@ use clap::Args;
 use flotilla_client::v1::BackupRequest;
 use flotilla_server::backup::{OfflineError, backup_directory};
 use futures::TryStreamExt;
-use std::io;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,24 +47,17 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let mut shutdown = Shutdown::new()?;
-        let file = NewFile::create(self.file.clone(), self.force)?;
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let saving = async {
-            let file = match self.data_dir {
-                Some(directory) => save_directory(file, directory, &is_stopped).await,
-                None => download(file, session).await,
-            };
-            file?.verified().await
-        };
         // What is half written goes with its owner.
-        let (file, summary) = tokio::select! {
-            saved = saving => saved?,
-            () = shutdown.requested() => {
-                is_stopped.store(true, Ordering::Relaxed);
-                let message = "expected to finish the backup, but it was stopped";
-                return Err(Failure::new(Code::BackupStopped, message));
-            }
+        let file = NewFile::create(self.file.clone(), self.force)?;
+        let file = match self.data_dir {
+            Some(directory) => save_directory(file, directory, &mut shutdown).await?,
+            None => tokio::select! {
+                downloaded = download(file, session) => downloaded?,
+                () = shutdown.requested() => return Err(stopped()),
+            },
         };
+        let verified = file.verified(async || shutdown.requested().await);
+        let (file, summary) = verified.await?;
         file.keep()?;
         let view = BackupView::new(&self.file, summary);
         session.output.value(&view, BackupView::line)
@@ -87,29 +80,35 @@ async fn download(mut file: NewFile, session: &Session) -> Result<NewFile, Failu
     Ok(file)
 }
 
+/// The log is applied to its end before a stop is noticed. Whoever does not want to wait so long leaves a copy
+/// in the directory, which goes with the next backup of it.
 async fn save_directory(
-    mut file: NewFile,
+    file: NewFile,
     directory: PathBuf,
-    is_stopped: &Arc<AtomicBool>,
+    shutdown: &mut Shutdown,
 ) -> Result<NewFile, Failure> {
-    let is_stopped = Arc::clone(is_stopped);
-    let progress = Progress::start(format!("applying the log of {}", directory.display()));
-    let saved = tokio::task::spawn_blocking(move || {
+    let mut writer = file.writer()?;
+    let doing = format!("applying the log of {}", directory.display());
+    let progress = Arc::new(Progress::start(doing));
+    let told = progress.clone();
+    let saving = move |stop: &Stop| {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let mut written = 0;
         let saved = backup_directory(&directory, version, &mut |piece| {
-            if is_stopped.load(Ordering::Relaxed) {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-            file.write_bytes(&piece)?;
+            stop.check()?;
+            writer.write_all(&piece)?;
             written += piece.len() as u64;
-            progress.say(bytes(written));
+            told.say(bytes(written));
             Ok(())
         });
-        saved.map(|_| file)
-    });
-    let saved = saved.await.map_err(|error| failed(&error))?;
-    saved.map_err(|error| refuse(&error))
+        saved.map_err(|error| refuse(&error))
+    };
+    let stop_requested = async || {
+        shutdown.requested().await;
+        progress.say("stopping once the log is applied; stop again not to wait for it".to_owned());
+    };
+    let _header = aside(saving, stop_requested).await??;
+    Ok(file)
 }
 
 fn refuse(error: &OfflineError) -> Failure {

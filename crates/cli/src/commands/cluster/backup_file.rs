@@ -1,14 +1,14 @@
 //! Backups as files: one that comes to be, and reading one.
 
+use super::aside::{Stop, Stoppable, aside};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::file::unreadable;
 use crate::progress::Progress;
 use crate::views::bytes;
 use flotilla_server::backup::{BackupFault, BackupSummary, verify};
-use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufReader, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -50,22 +50,28 @@ impl NewFile {
 
     /// Appends to it.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.write_bytes(bytes);
+        let written = self.file.as_file_mut().write_all(bytes);
         written.map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// The same, for those who tell the error themselves.
-    pub(super) fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.as_file_mut().write_all(bytes)
+    /// What appends to it, too: for a thread, which must not own it. A file goes away with its owner, and a
+    /// thread may be left to itself.
+    pub(super) fn writer(&self) -> Result<File, Failure> {
+        let writer = self.file.as_file().try_clone();
+        writer.map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// Makes its content durable, reads it again from the beginning to the end, and says what is in it.
-    pub(super) async fn verified(mut self) -> Result<(Self, BackupSummary), Failure> {
+    /// Makes its content durable, reads it again from the beginning to the end, and says what is in it; unless
+    /// a stop is requested.
+    pub(super) async fn verified(
+        mut self,
+        stop_requested: impl AsyncFnMut(),
+    ) -> Result<(Self, BackupSummary), Failure> {
         let file = self.file.as_file_mut();
         let rewound = file.sync_all().and_then(|()| file.rewind());
         let reopened = rewound.and_then(|()| file.try_clone());
         let file = reopened.map_err(|error| unwritable(&self.name, &error))?;
-        let summary = inspect(file, self.name.clone()).await?;
+        let summary = inspect(file, self.name.clone(), stop_requested).await?;
         Ok((self, summary))
     }
 
@@ -103,18 +109,26 @@ pub(super) fn open(name: &Path) -> Result<File, Failure> {
 }
 
 /// The file behind a buffer: backups are read in small pieces too.
-pub(super) fn buffered(file: File) -> BufReader<File> {
+pub(super) fn buffered<R: Read>(file: R) -> BufReader<R> {
     BufReader::with_capacity(BUFFER_BYTES, file)
 }
 
-/// Reads and checks a whole backup, and shows how far it is.
-pub(super) async fn inspect(file: File, name: PathBuf) -> Result<BackupSummary, Failure> {
-    let inspecting = tokio::task::spawn_blocking(move || {
+/// Reads and checks a whole backup, and shows how far it is; unless a stop is requested.
+pub(super) async fn inspect(
+    file: File,
+    name: PathBuf,
+    stop_requested: impl AsyncFnMut(),
+) -> Result<BackupSummary, Failure> {
+    let inspecting = move |stop: &Stop| {
         let watch = Watch::start("checking", &file);
+        let file = Stoppable {
+            input: file,
+            stop: stop.clone(),
+        };
         let verified = verify(buffered(file), |read| watch.tell(read));
         verified.map_err(|fault| invalid(&name, &fault))
-    });
-    inspecting.await.map_err(|error| failed(&error))?
+    };
+    aside(inspecting, stop_requested).await?
 }
 
 /// Shows a person how much of a file was read.
@@ -146,14 +160,6 @@ impl Watch {
 pub(super) fn invalid(name: &Path, fault: &BackupFault) -> Failure {
     let message = format!("{}: {fault}", name.display());
     Failure::new(Code::BackupInvalid, message).with_hint(fault.hint())
-}
-
-/// Work aside that did not end.
-pub(super) fn failed(error: &dyn Error) -> Failure {
-    Failure::new(
-        Code::Runtime,
-        format!("expected the work to end, but {error}"),
-    )
 }
 
 fn exists(name: &Path) -> Failure {

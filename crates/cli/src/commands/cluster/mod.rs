@@ -1,6 +1,7 @@
 //! `flo cluster`.
 
 mod add_learner;
+mod aside;
 mod backup;
 mod backup_file;
 mod promote;

@@ -1,6 +1,7 @@
 //! `flo cluster restore`.
 
-use super::backup_file::{Watch, buffered, failed, invalid, open};
+use super::aside::failed;
+use super::backup_file::{Watch, buffered, invalid, open};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -86,10 +87,7 @@ impl Restore {
             origin_cluster_id: summary.header.cluster_id,
         };
         session.output.value(&view, RestoredView::text)?;
-        let (directory, address) = (&view.data_dir, &self.peer_address);
-        session.output.note(&format!(
-            "start it with: flo server --node-id {node_id} --data-dir {directory} --peers {node_id}={address}"
-        ));
+        session.output.note(&view.next_step(&self.peer_address));
         Ok(())
     }
 }
@@ -99,6 +97,18 @@ impl RestoredView {
         format!(
             "{} is node {} of the new cluster {}, with what cluster {} had up to index {}",
             self.data_dir, self.node_id, self.cluster_id, self.origin_cluster_id, self.index
+        )
+    }
+
+    /// How to go on. No line to copy: one without the node's addresses and certificates would serve this machine
+    /// alone.
+    fn next_step(&self, peer_address: &str) -> String {
+        let Self {
+            data_dir, node_id, ..
+        } = self;
+        format!(
+            "start node {node_id} with its usual configuration, but {data_dir} as its `data_dir`, and itself alone \
+             in `peers`: {node_id}={peer_address}"
         )
     }
 }
@@ -123,4 +133,24 @@ fn check_address(address: &str) -> Result<(), Failure> {
     }
     let message = format!("expected an address HOST:PORT, but it is {address:?}");
     Err(Failure::new(Code::AddressInvalid, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn a_restored_node_is_started_with_what_it_is_always_started_with() {
+        let view = RestoredView {
+            data_dir: "/var/lib/flo".to_owned(),
+            node_id: 1,
+            cluster_id: "c2".to_owned(),
+            origin_cluster_id: "c1".to_owned(),
+            index: 7,
+            rows: 3,
+        };
+        expect!["start node 1 with its usual configuration, but /var/lib/flo as its `data_dir`, and itself alone in `peers`: 1=10.0.0.1:9001"]
+            .assert_eq(&view.next_step("10.0.0.1:9001"));
+    }
 }

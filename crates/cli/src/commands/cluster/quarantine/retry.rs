@@ -21,6 +21,8 @@ Examples:
 const PAGE_ITEMS: u32 = 1_000;
 /// The server's code for a bug that it has contained.
 const BUG: &str = "internal";
+/// The server's code for what is not set aside, or not any more.
+const GONE: &str = "quarantine_not_found";
 
 /// Take up what is set aside, best with a version in which the bug is fixed
 ///
@@ -65,6 +67,8 @@ struct RetriedView {
 /// What has become of retries so far.
 #[derive(Default)]
 struct Retries {
+    /// Whether everything is to be taken up, and not one thing that was named.
+    is_all: bool,
     items: Vec<QuarantinedView>,
     /// The first that was refused.
     refusal: Option<Failure>,
@@ -73,7 +77,10 @@ struct Retries {
 impl Retry {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let client = session.client()?;
-        let mut retries = Retries::default();
+        let mut retries = Retries {
+            is_all: self.all,
+            ..Retries::default()
+        };
         let done = match (self.kind, self.name) {
             (Some(kind), Some(name)) => {
                 let request = ListQuarantinedRequest {
@@ -129,17 +136,27 @@ impl Retries {
                 number: item.number,
                 ..RetryQuarantinedRequest::default()
             };
-            match client
-                .retry_quarantined(request)
-                .await
-                .map_err(Failure::from)
-            {
-                Ok(_) => self.items.push(QuarantinedView::from(item)),
-                Err(failure) if failure.code() == BUG => {
-                    self.refusal.get_or_insert(failure);
-                }
-                Err(failure) => return Err(failure),
+            let answer = client.retry_quarantined(request).await;
+            let answer = answer.map(|_| ()).map_err(Failure::from);
+            self.settle(item, answer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of what has become of one of them; an error when the others need not be tried.
+    fn settle(
+        &mut self,
+        item: v1::Quarantined,
+        answer: Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match answer {
+            Ok(()) => self.items.push(QuarantinedView::from(item)),
+            Err(failure) if failure.code() == BUG => {
+                self.refusal.get_or_insert(failure);
             }
+            // Somebody else has taken it up since it was listed.
+            Err(failure) if self.is_all && failure.code() == GONE => {}
+            Err(failure) => return Err(failure),
         }
         Ok(())
     }
@@ -206,6 +223,26 @@ mod tests {
         expect!["run wfrun-1 is taken up again"].assert_eq(&view.text());
         expect![[r#"{"retried":1,"items":[{"kind":"run","namespace":"default","name":"wfrun-1","at_ms":1000,"raft_index":7}]}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));
+    }
+
+    #[test]
+    fn what_somebody_else_takes_up_holds_up_nobody_who_takes_up_all() {
+        let mut retries = Retries {
+            is_all: true,
+            ..Retries::default()
+        };
+        let mut settle = |answer| retries.settle(v1::Quarantined::default(), answer);
+        assert_eq!(settle(Err(Failure::said(GONE))), Ok(()));
+        assert_eq!(settle(Err(Failure::said(BUG))), Ok(()));
+        assert_eq!(settle(Ok(())), Ok(()));
+        let no_leader = settle(Err(Failure::said("no_leader")));
+        assert_eq!(no_leader, Err(Failure::said("no_leader")));
+        assert_eq!(retries.items.len(), 1);
+        assert_eq!(retries.refusal, Some(Failure::said(BUG)));
+
+        let mut named = Retries::default();
+        let gone = named.settle(v1::Quarantined::default(), Err(Failure::said(GONE)));
+        assert_eq!(gone, Err(Failure::said(GONE)));
     }
 
     #[test]
