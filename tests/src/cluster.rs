@@ -45,10 +45,16 @@ impl Cluster {
     /// and are healthy.
     #[must_use]
     pub fn secured() -> Self {
+        Self::secured_with(&[])
+    }
+
+    /// The same, with these further flags.
+    #[must_use]
+    pub fn secured_with(flags: &[&str]) -> Self {
         let scratch = Scratch::new();
         let certificates = Certificates::make(scratch.path("certificates"));
         let hosts = [1, 2, 3].map(Host::local);
-        let cluster = Self::begin(scratch, &hosts, &[], Some(certificates));
+        let cluster = Self::begin(scratch, &hosts, flags, Some(certificates));
         cluster.await_health();
         cluster
     }

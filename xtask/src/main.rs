@@ -17,6 +17,7 @@ mod interrupt;
 mod jepsen;
 mod libclang;
 mod local;
+mod observe;
 mod patience;
 mod process;
 mod project;
@@ -38,6 +39,7 @@ use subcommand::{Subcommand, UsageError};
 const SUBCOMMANDS: &[Subcommand] = &[
     demo::SUBCOMMAND,
     local::SUBCOMMAND,
+    observe::SUBCOMMAND,
     verify::SUBCOMMAND,
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,

@@ -93,6 +93,16 @@ pub(crate) struct Globals {
     )]
     pub(crate) namespace: Option<String>,
 
+    /// The span that the call is part of, as W3C's Trace Context has it: runs that it starts are traced with it
+    #[arg(
+        long,
+        global = true,
+        env = "TRACEPARENT",
+        hide_env_values = true,
+        value_name = "TEXT"
+    )]
+    pub(crate) traceparent: Option<String>,
+
     /// How to print
     #[arg(
         short = 'o',

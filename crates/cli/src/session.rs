@@ -16,6 +16,7 @@ pub(crate) struct Session {
     endpoints: Vec<String>,
     namespace: String,
     timeout: Duration,
+    traceparent: Option<String>,
     tls: TlsFlags,
 }
 
@@ -35,6 +36,7 @@ impl Session {
             endpoints: globals.endpoint,
             namespace: globals.namespace.unwrap_or_default(),
             timeout: globals.timeout,
+            traceparent: globals.traceparent,
             tls: TlsFlags {
                 ca: globals.tls_ca,
                 cert: globals.tls_cert,
@@ -46,15 +48,19 @@ impl Session {
     /// A client of the cluster. Connects when it is first used.
     ///
     /// # Errors
-    /// `usage` for an endpoint that is none, or flags for TLS that do not go together.
+    /// `usage` for an endpoint or a span that is none, or flags for TLS that do not go together.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::connect(ClientOptions {
+        let client = Client::connect(ClientOptions {
             endpoints: self.endpoints.clone(),
             namespace: self.namespace.clone(),
             timeout: self.timeout,
             tls: self.tls.options()?,
             ..ClientOptions::default()
-        })?)
+        })?;
+        match &self.traceparent {
+            Some(traceparent) => Ok(client.with_traceparent(traceparent)?),
+            None => Ok(client),
+        }
     }
 }
 

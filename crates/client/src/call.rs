@@ -37,7 +37,7 @@ impl Client {
         let retry = Retry::new(self.bounds(intent));
         let deadline = retry.deadline();
         let attempt = |channel| {
-            let mut request = Request::new(request.clone());
+            let mut request = self.request(request.clone());
             request.set_timeout(deadline.saturating_duration_since(tokio::time::Instant::now()));
             send(channel, request)
         };
@@ -58,7 +58,7 @@ impl Client {
     {
         let retry = Retry::new(self.bounds(Intent::Read));
         self.attempts(retry, |channel| {
-            send(channel, Request::new(request.clone()))
+            send(channel, self.request(request.clone()))
         })
         .await
     }

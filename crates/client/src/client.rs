@@ -1,11 +1,17 @@
 //! The client.
 
+use crate::code::ClientCode;
 use crate::error::ClientError;
 use crate::nodes::Nodes;
 use crate::options::ClientOptions;
 use crate::retry::{Bounds, Intent};
 use std::sync::Arc;
 use std::time::Duration;
+use tonic::Request;
+use tonic::metadata::AsciiMetadataValue;
+
+/// The metadata that names the caller's span.
+const TRACEPARENT: &str = "traceparent";
 
 /// Calls a cluster. Cheap to clone: clones share their connections.
 ///
@@ -17,6 +23,7 @@ pub struct Client {
     namespace: Arc<str>,
     timeout: Duration,
     unreachable_timeout: Duration,
+    traceparent: Option<AsciiMetadataValue>,
 }
 
 impl Client {
@@ -33,6 +40,7 @@ impl Client {
             namespace: options.namespace.into(),
             timeout: options.timeout,
             unreachable_timeout: options.unreachable_timeout,
+            traceparent: None,
         })
     }
 
@@ -54,6 +62,25 @@ impl Client {
         }
     }
 
+    /// The same client for calls that are parts of a span, as the header `traceparent` of W3C's Trace Context:
+    /// runs that they start are traced with it.
+    ///
+    /// # Errors
+    /// `Usage` when it is no such text. Whether it names a span is the server's to judge, which traces nothing for
+    /// what it does not understand.
+    pub fn with_traceparent(&self, traceparent: &str) -> Result<Self, ClientError> {
+        let value = traceparent.parse().map_err(|_| {
+            let message = format!(
+                "expected a `traceparent` of W3C's Trace Context, but it is {traceparent:?}"
+            );
+            ClientError::new(ClientCode::TraceparentInvalid, message)
+        })?;
+        Ok(Self {
+            traceparent: Some(value),
+            ..self.clone()
+        })
+    }
+
     /// The namespace of requests that name none; empty: the server decides.
     #[must_use]
     pub fn namespace(&self) -> &str {
@@ -64,6 +91,16 @@ impl Client {
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// A request as it is sent: within the span that the client's calls are parts of.
+    pub(crate) fn request<Q>(&self, message: Q) -> Request<Q> {
+        let mut request = Request::new(message);
+        if let Some(traceparent) = &self.traceparent {
+            let metadata = request.metadata_mut();
+            metadata.insert(TRACEPARENT, traceparent.clone());
+        }
+        request
     }
 
     pub(crate) fn nodes(&self) -> &Nodes {

@@ -56,6 +56,8 @@ codes! {
         "A node and the client do not agree on TLS, or one does not trust the other's certificate; nothing was sent.";
     TlsInvalid "tls_invalid" Usage
         "A file for TLS cannot be read, or holds something else.";
+    TraceparentInvalid "traceparent_invalid" Usage
+        "What should be a `traceparent` of W3C's Trace Context cannot be sent as one.";
     Unimplemented "unimplemented" Refused
         "What listens at an endpoint does not serve clients: a node's port for its peers, mostly.";
     WaitTimeout "wait_timeout" Retryable

@@ -25,12 +25,58 @@ impl Body {
     /// The engine version with which the command came: a cluster below it must not propose it.
     #[must_use]
     pub fn since(&self) -> u32 {
-        if matches!(self, Self::RetryQuarantined(_)) {
-            return TAKES_UP;
+        match self {
+            Self::RetryQuarantined(_) => TAKES_UP,
+            Self::StartTracedRun(_) => TRACES,
+            Self::CreateDefinition(_)
+            | Self::SetWorkflowEnabled(_)
+            | Self::StartRun(_)
+            | Self::SignalRun(_)
+            | Self::CancelRun(_)
+            | Self::DecideChildInput(_)
+            | Self::RegisterAction(_)
+            | Self::DeleteAction(_)
+            | Self::SetActionEnabled(_)
+            | Self::InvokeAction(_)
+            | Self::CompleteTask(_)
+            | Self::FailTask(_)
+            | Self::TouchTask(_)
+            | Self::AssignTasks(_)
+            | Self::RegisterWorker(_)
+            | Self::HeartbeatWorker(_)
+            | Self::DrainWorker(_)
+            | Self::DeregisterWorker(_)
+            | Self::ReleaseWorker(_)
+            | Self::FireTimer(_)
+            | Self::BeginTerm(_)
+            | Self::SweepRequests(_)
+            | Self::AcceptTask(_)
+            | Self::ReportTask(_)
+            | Self::InvalidateCache(_)
+            | Self::ResetPlan(_)
+            | Self::PlanSchedule(_)
+            | Self::FireSchedule(_)
+            | Self::SweepRuns(_)
+            | Self::RequeueDeadLetters(_)
+            | Self::PurgeDeadLetters(_)
+            | Self::SetKey(_)
+            | Self::DeleteKey(_)
+            | Self::SweepKeys(_)
+            | Self::CreateNamespace(_)
+            | Self::DeleteNamespace(_)
+            | Self::CreateStream(_)
+            | Self::AppendRecords(_)
+            | Self::TrimStream(_)
+            | Self::DeleteStream(_)
+            | Self::CreateGroup(_)
+            | Self::JoinGroup(_)
+            | Self::LeaveGroup(_)
+            | Self::TakeRecords(_)
+            | Self::AckRecords(_)
+            | Self::NackRecords(_)
+            | Self::TouchRecords(_)
+            | Self::DeleteGroup(_)
+            | Self::FireTrigger(_) => ENGINE_VERSION_FIRST,
         }
-        if matches!(self, Self::StartTracedRun(_)) {
-            return TRACES;
-        }
-        ENGINE_VERSION_FIRST
     }
 }

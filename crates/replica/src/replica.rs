@@ -107,6 +107,18 @@ impl Replica {
         NodeId(self.core().local.node_id)
     }
 
+    /// The id of the cluster; none before it is founded or found.
+    #[must_use]
+    pub fn cluster_id(&self) -> Option<&str> {
+        self.core().local.cluster_id()
+    }
+
+    /// The engine version on which the cluster has agreed, as far as this member has applied (design rule 12).
+    #[must_use]
+    pub fn engine_version(&self) -> u32 {
+        *self.core().outlets.engine_version.borrow()
+    }
+
     /// Has a command carried out, wherever the leader is.
     ///
     /// # Errors

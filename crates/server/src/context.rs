@@ -4,6 +4,7 @@ use crate::gateway::Gateway;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::tls::Tls;
+use crate::traces::Tracer;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
 use flotilla_replica::Sockets;
@@ -30,6 +31,8 @@ pub(crate) struct Context {
     pub(crate) sockets: Arc<dyn Sockets>,
     /// Its certificates, if it has any.
     pub(crate) tls: Option<Arc<Tls>>,
+    /// Where its spans go, if it sends any.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     /// Cancelled when the node stops: everything that waits ends then.
     pub(crate) shutdown: CancellationToken,
 }

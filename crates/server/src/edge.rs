@@ -5,6 +5,7 @@ use crate::errors::Refusal;
 use crate::limits::REQUESTS_MAX;
 use crate::metrics::Requests;
 use crate::span;
+use crate::traces::{TracedCall, Tracer};
 use flotilla_replica::{Leader, Leadership};
 use std::sync::Arc;
 use std::task::{self, Poll};
@@ -24,6 +25,7 @@ const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 pub(crate) struct Edge {
     leadership: watch::Receiver<Leadership>,
     requests: Arc<Requests>,
+    tracer: Option<Arc<Tracer>>,
     // Held until a reply begins: streams have bounds of their own.
     room: Arc<Semaphore>,
 }
@@ -36,11 +38,17 @@ pub(crate) struct Edged<S> {
 }
 
 impl Edge {
-    /// The edge of a node that learns of leaders from `leadership` and counts its `requests`.
-    pub(crate) fn new(leadership: watch::Receiver<Leadership>, requests: Arc<Requests>) -> Self {
+    /// The edge of a node that learns of leaders from `leadership`, counts its `requests` and traces them with
+    /// `tracer`.
+    pub(crate) fn new(
+        leadership: watch::Receiver<Leadership>,
+        requests: Arc<Requests>,
+        tracer: Option<Arc<Tracer>>,
+    ) -> Self {
         Self {
             leadership,
             requests,
+            tracer,
             room: Arc::new(Semaphore::new(REQUESTS_MAX)),
         }
     }
@@ -77,11 +85,15 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Q>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let edge = self.edge.clone();
         let path = request.uri().path();
         let in_hand = edge.requests.begin(path);
         let span = span::of_request(path, request.headers());
+        let traced = TracedCall::begin(edge.tracer.as_ref(), path, request.headers());
+        if let Some(traced) = &traced {
+            request.extensions_mut().insert(traced.trace());
+        }
         let permit = edge.room.clone().try_acquire_owned();
         let answered = permit.is_ok().then(|| self.inner.call(request));
         let serving = async move {
@@ -96,6 +108,9 @@ where
             let code = code(response.headers());
             tracing::debug!(?code, "answered");
             in_hand.answered(code);
+            if let Some(traced) = traced {
+                traced.answered(code);
+            }
             Ok(response)
         };
         Box::pin(serving.instrument(span))
@@ -156,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn every_reply_names_the_leader_that_is_known_then() {
         let (sender, receiver) = watch::channel(leadership(None));
-        let edge = Edge::new(receiver, Arc::new(Requests::new()));
+        let edge = Edge::new(receiver, Arc::new(Requests::new()), None);
         assert_eq!(call(&edge).await.headers().get(LEADER), None);
         sender.send_replace(leadership(Some("b:9000")));
         assert_eq!(call(&edge).await.headers()[LEADER], "b:9000");
@@ -167,7 +182,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_node_turns_requests_away_and_names_the_leader() {
         let (_sender, receiver) = watch::channel(leadership(Some("b:9000")));
-        let edge = Edge::new(receiver, Arc::new(Requests::new()));
+        let edge = Edge::new(receiver, Arc::new(Requests::new()), None);
         let _all = edge
             .room
             .clone()

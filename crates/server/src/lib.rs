@@ -32,6 +32,7 @@ mod span;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod traces;
 mod watch;
 mod workers;
 

@@ -59,6 +59,7 @@ impl StillNode {
             http_address: String::new(),
             sockets: Arc::new(PlainSockets),
             tls: None,
+            tracer: None,
             metrics: Arc::new(Metrics::new()),
             shutdown: CancellationToken::new(),
         });

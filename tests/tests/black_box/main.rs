@@ -3,6 +3,7 @@
 mod backup;
 mod bad_input;
 mod calls;
+mod collector;
 mod crash;
 mod dead_letters;
 mod examples;
@@ -25,6 +26,7 @@ mod snapshot;
 mod streams;
 mod tally;
 mod tls;
+mod traces;
 mod triggers;
 mod wire;
 mod workers;

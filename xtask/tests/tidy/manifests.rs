@@ -7,7 +7,7 @@ use crate::tree::{Finding, Source, expect_lines, expect_no_findings, expect_none
 /// The legal arrows between our crates: from the crate to those that it may depend on.
 ///
 /// Tests of a crate get no further ones. Only the package of black-box tests may see everything.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("flotilla-api", &[]),
     (
         "flotilla-cli",
@@ -16,6 +16,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "flotilla-client",
             "flotilla-dsl",
             "flotilla-server",
+            "flotilla-trace",
             "flotilla-wasm",
         ],
     ),
@@ -39,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "flotilla-dsl",
             "flotilla-engine",
             "flotilla-replica",
+            "flotilla-trace",
             "flotilla-wasm",
         ],
     ),
@@ -46,13 +48,17 @@ const ARROWS: [(&str, &[&str]); 13] = [
         "flotilla-sim",
         &["flotilla-dsl", "flotilla-engine", "flotilla-replica"],
     ),
+    ("flotilla-trace", &[]),
     ("flotilla-wasm", &[]),
     ("xtask", &[]),
 ];
 
 /// Libraries that only these packages may use, so that replacing one touches one crate.
-const RESERVED: [(&str, &[&str]); 5] = [
+const RESERVED: [(&str, &[&str]); 8] = [
     ("anyhow", &["flotilla-cli", "xtask"]),
+    ("opentelemetry", &["flotilla-trace"]),
+    ("opentelemetry-otlp", &["flotilla-trace"]),
+    ("opentelemetry_sdk", &["flotilla-trace"]),
     ("openraft", &["flotilla-replica"]),
     ("rocksdb", &["flotilla-replica"]),
     ("serde_yaml", &["flotilla-cli", "flotilla-dsl"]),

@@ -85,6 +85,12 @@ pub struct WorkerBuilder {
 }
 
 impl WorkerBuilder {
+    /// The id that the worker will have.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.worker_id
+    }
+
     /// The worker's id, unique in its namespace. The host's name and a random number by default.
     #[must_use]
     pub fn worker_id(self, worker_id: impl Into<String>) -> Self {

@@ -122,6 +122,13 @@ impl ActionContext {
         &self.task.report_url
     }
 
+    /// The span of the step that the task belongs to, as the header `traceparent` of W3C's Trace Context; none when
+    /// the step is not traced.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<&str> {
+        self.task.traceparent.as_deref()
+    }
+
     /// The labels of the action run (A3).
     #[must_use]
     pub fn labels(&self) -> &BTreeMap<String, String> {

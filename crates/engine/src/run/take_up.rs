@@ -1,10 +1,11 @@
 //! A run that was set aside goes on (design rule 10): it gets back what it waits for, and is told what
 //! came in meanwhile.
 
-use super::advance::{Work, advance_all};
+use super::advance::{Settled, Work, advance_all};
 use super::enter::signal_timer;
 use super::index;
-use super::loaded::{ActivationRef, ActiveStep, load_if_kept};
+use super::loaded::{ActivationRef, ActiveStep, Loaded, load_if_kept};
+use super::outcome::name;
 use super::settle::wake_timer;
 use crate::effect::Effect;
 use crate::ids::{ActionRunNumber, RunNumber};
@@ -141,8 +142,15 @@ fn take_up_child(
     at: ActivationRef,
     child: RunNumber,
 ) -> Outcome<Option<Work>> {
-    // It is kept for its parent, however long that is set aside.
-    let record = super::load(turn, child)?.record;
+    // It is kept for its parent, however long that is set aside; before `TAKES_UP` was agreed it was not.
+    let Some(Loaded { record, .. }) = load_if_kept(turn, child)? else {
+        return Ok(Some(at.settle(Settled {
+            outcome: name::of(name::EXECUTION_FAILURE),
+            output: None,
+            reason: Some("its child was forgotten while the run was set aside".to_owned()),
+            is_retryable: false,
+        })));
+    };
     if record.status.is_open() {
         return Ok(None);
     }

@@ -6,6 +6,7 @@ pub use peer::Peer;
 
 use crate::tls::TlsFiles;
 use flotilla_replica::Tuning;
+use flotilla_trace::{Endpoint, SampleRatio};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -51,6 +52,10 @@ pub struct ServerConfig {
     /// With less free than this on the disk no new work is taken, and with less than half of it nothing is
     /// written that can be refused. In bytes; 0: the disk is not looked at.
     pub disk_reserve_bytes: u64,
+    /// The collector that spans are sent to, over OTLP with gRPC; none are made without it.
+    pub otlp_endpoint: Option<Endpoint>,
+    /// How many of the traces that no caller has begun are kept.
+    pub otlp_sample_ratio: SampleRatio,
 }
 
 /// Why a configuration is refused.
@@ -136,6 +141,8 @@ impl Default for ServerConfig {
             snapshot_log_bytes: Tuning::default().snapshot_log_bytes,
             log_bytes_max: Tuning::default().log_bytes_max,
             disk_reserve_bytes: Tuning::default().disk_reserve_bytes,
+            otlp_endpoint: None,
+            otlp_sample_ratio: SampleRatio::ALL,
         }
     }
 }
@@ -143,7 +150,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// The names of all keys: those of the file, the flags and, in capitals behind `FLO_`, the
     /// environment.
-    pub const KEYS: [&str; 15] = [
+    pub const KEYS: [&str; 17] = [
         "node_id",
         "listen",
         "http_listen",
@@ -159,6 +166,8 @@ impl ServerConfig {
         "snapshot_log_bytes",
         "log_bytes_max",
         "disk_reserve_bytes",
+        "otlp_endpoint",
+        "otlp_sample_ratio",
     ];
 
     /// Checks what a single field cannot say.

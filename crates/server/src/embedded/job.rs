@@ -6,6 +6,7 @@ use super::slots::Place;
 use super::verdict;
 use super::{COMMAND_DEADLINE, Shared};
 use crate::errors::Refusal;
+use crate::traces::TracedTask;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::{Body, Command, Reply, TaskToken, TouchTask};
@@ -42,8 +43,13 @@ impl Job {
 
     async fn work(&self, task: v1::TaskAssignment, place: Place) {
         let of_task = (&self.namespace, self.token);
+        let traced = TracedTask::begin(&self.shared.context, &task);
         let called = self.shared.runner.run(of_task, task, place).await;
-        self.report(verdict::of_call(self.token, called)).await;
+        let report = verdict::of_call(self.token, called);
+        if let Some(traced) = traced {
+            traced.end(&report);
+        }
+        self.report(report).await;
     }
 
     /// Reports until the cluster has answered: the token makes that safe (design rule 9).

@@ -37,6 +37,7 @@ pub(crate) fn forget_identity(mut command: Command) -> Command {
         command.request_id = None;
         match &mut command.body {
             Body::StartRun(start) => start.idempotency_key = None,
+            Body::StartTracedRun(traced) => traced.start.idempotency_key = None,
             Body::SignalRun(signal) => signal.signal_id = None,
             _ => {}
         }

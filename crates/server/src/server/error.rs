@@ -3,6 +3,7 @@
 use crate::config::ConfigInvalid;
 use crate::tls::TlsInvalid;
 use flotilla_replica::{FatalError, StartError};
+use flotilla_trace::ExporterError;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ pub enum ServerError {
     /// The certificates are no good.
     #[error(transparent)]
     Tls(#[from] TlsInvalid),
+    /// Spans cannot be sent.
+    #[error(transparent)]
+    Tracer(#[from] ExporterError),
     /// The replica refused to start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -48,6 +52,7 @@ impl ServerError {
             Self::Start(error) => matches!(error, StartError::Removed(_)),
             Self::Config(_)
             | Self::Tls(_)
+            | Self::Tracer(_)
             | Self::Listen { .. }
             | Self::Serve(_)
             | Self::Stopped => false,
@@ -63,7 +68,7 @@ impl ServerError {
             Self::Tls(error) => Some(error.hint()),
             Self::Start(error) => Some(error.hint()),
             Self::Fatal(error) => Some(error.hint()),
-            Self::Serve(_) | Self::Stopped => None,
+            Self::Tracer(_) | Self::Serve(_) | Self::Stopped => None,
         }
     }
 }

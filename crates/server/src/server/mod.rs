@@ -13,9 +13,10 @@ use crate::limits::STOP_GRACE;
 use crate::metrics::Metrics;
 use crate::schemas::Schemas;
 use crate::tls::{Port, Tls, TlsSockets};
+use crate::traces::Tracer;
 use crate::watch::Watchers;
 use crate::workers::Hub;
-use crate::{drivers, embedded, faults, health, http, tls, watch};
+use crate::{drivers, embedded, faults, health, http, tls, traces, watch};
 use flotilla_engine::{ENGINE_VERSION, NodeId};
 use flotilla_replica::{
     Config, Formation, GrpcTransport, Hooks, PlainSockets, ReadError, Replica, Sockets, Tuning,
@@ -74,7 +75,8 @@ impl Server {
             ..Hooks::default()
         };
         let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;
-        let subscription = replica.subscribe();
+        let tracer = Tracer::start(&config, &replica)?;
+        let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {
             gateway: Gateway::new(replica),
             watchers: Watchers::default(),
@@ -85,6 +87,7 @@ impl Server {
             http_address,
             sockets: sockets(tls.as_ref(), Port::Clients),
             tls: tls.clone(),
+            tracer: tracer.clone(),
             shutdown: CancellationToken::new(),
         });
         let (reporter, health_service) = health_reporter();
@@ -96,6 +99,7 @@ impl Server {
             embedded::start(context.clone()),
         ];
         tasks.extend(tls.map(|tls| tls::keep_fresh(context.clone(), tls)));
+        tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
         let probing = CancellationToken::new();
         let http = http::serve(context.clone(), http_listener, probing.clone());
         let serving = serve(&context, context.sockets.accept(listener), routes);
@@ -189,6 +193,10 @@ impl Server {
             self.serving.abort();
         }
         self.context.gateway.replica().shutdown().await;
+        if let Some(tracer) = self.context.tracer.clone() {
+            // What could not be sent is lost: it is said in the log.
+            drop(tokio::task::spawn_blocking(move || tracer.stop()).await);
+        }
         drop(self.probing);
         if timeout(STOP_GRACE, self.http).await.is_err() {
             tracing::debug!("connections over HTTP were cut");

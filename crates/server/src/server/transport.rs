@@ -71,7 +71,11 @@ pub(super) fn routes(context: &Arc<Context>, hub: &Arc<Hub>) -> Result<Routes, S
 pub(super) fn serve(context: &Context, arriving: Arrivals, routes: Routes) -> Serving {
     let shutdown = context.shutdown.clone();
     let requests = context.metrics.requests.clone();
-    let edge = Edge::new(context.gateway.replica().leadership(), requests);
+    let edge = Edge::new(
+        context.gateway.replica().leadership(),
+        requests,
+        context.tracer.clone(),
+    );
     let server = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))

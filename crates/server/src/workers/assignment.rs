@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::http;
+use crate::traces;
 use flotilla_api::v1;
 use flotilla_engine::json::Json;
 use flotilla_engine::{Assignment, TaskToken, view};
@@ -31,6 +32,7 @@ pub(super) fn to_wire(
         task_token: assignment.token.to_string(),
         report_url: http::report_url(context, &task_id),
         task_id,
+        traceparent: traces::carried(context, assignment.token.action_run),
         action_run_id: assignment.token.action_run.to_string(),
         action: assignment.action.to_string(),
         input: input.as_str().to_owned().into(),

@@ -3,6 +3,7 @@
 use crate::code::Code;
 use crate::failure::Failure;
 use flotilla_server::{Peer, ServerConfig};
+use flotilla_trace::Endpoint;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub(super) struct Layout {
     pub(super) port: u16,
     /// The folder of all their folders.
     pub(super) data_dir: PathBuf,
+    /// The collector of their spans.
+    pub(super) otlp_endpoint: Option<Endpoint>,
 }
 
 impl Layout {
@@ -36,6 +39,7 @@ impl Layout {
                 http_listen,
                 peer_listen,
                 data_dir: self.data_dir.join(format!("node-{node_id}")),
+                otlp_endpoint: self.otlp_endpoint.clone(),
                 ..ServerConfig::default()
             });
         }
@@ -103,6 +107,7 @@ mod tests {
             nodes: 2,
             port: 9000,
             data_dir: ".flo".into(),
+            otlp_endpoint: None,
         };
         let configs = layout.configs().expect("enough ports");
         expect![[r#"
@@ -124,6 +129,7 @@ mod tests {
             nodes: 2,
             port: 65_530,
             data_dir: ".flo".into(),
+            otlp_endpoint: None,
         };
         assert_eq!(
             layout.configs().expect_err("too high").code(),

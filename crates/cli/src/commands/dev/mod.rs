@@ -9,6 +9,7 @@ use crate::output;
 use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_server::{Server, ServerConfig, ServerError};
+use flotilla_trace::Endpoint;
 use futures::future::{join_all, try_join_all};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -45,6 +46,15 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "P", default_value_t = 9000, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 
+    /// Send spans to this collector, over OTLP with gRPC, as http://127.0.0.1:4317
+    #[arg(
+        long,
+        env = "FLO_OTLP_ENDPOINT",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    otlp_endpoint: Option<Endpoint>,
+
     /// Keep the data in a temporary folder and remove it at the end
     #[arg(long)]
     ephemeral: bool,
@@ -65,6 +75,7 @@ impl Dev {
             data_dir: ephemeral
                 .as_ref()
                 .map_or(self.data_dir, |dir| dir.path().to_owned()),
+            otlp_endpoint: self.otlp_endpoint,
         };
         let configs = layout.configs()?;
         let text = layout.text(&configs);

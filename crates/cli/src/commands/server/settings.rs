@@ -149,6 +149,26 @@ pub(super) struct Settings {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_reserve_bytes: Option<u64>,
+
+    /// Send spans to this collector, over OTLP with gRPC, as http://127.0.0.1:4317 [default: none are made]
+    #[arg(
+        long,
+        env = "FLO_OTLP_ENDPOINT",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otlp_endpoint: Option<String>,
+
+    /// Which part of the traces that no caller has begun is kept, from 0 to 1; the same on each node [default: 1]
+    #[arg(
+        long,
+        env = "FLO_OTLP_SAMPLE_RATIO",
+        hide_env_values = true,
+        value_name = "PART"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otlp_sample_ratio: Option<f64>,
 }
 
 impl Settings {
@@ -246,6 +266,8 @@ mod tests {
             snapshot_log_bytes: Some(1),
             log_bytes_max: Some(2),
             disk_reserve_bytes: Some(3),
+            otlp_endpoint: Some("http://127.0.0.1:4317".to_owned()),
+            otlp_sample_ratio: Some(0.5),
         };
         let given = serde_json::to_value(&flags).expect("printable");
         for key in ServerConfig::KEYS {

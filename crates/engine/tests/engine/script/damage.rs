@@ -24,7 +24,7 @@ pub(super) enum Damage {
 }
 
 /// What plants a bug; `mend` mends all that were planted.
-pub(super) const VERBS: [&str; 9] = [
+pub(super) const VERBS: [&str; 10] = [
     "damage",
     "damage-steps",
     "damage-schedule",
@@ -34,6 +34,7 @@ pub(super) const VERBS: [&str; 9] = [
     "damage-partitions",
     "damage-input",
     "damage-worker",
+    "forget",
 ];
 
 /// Plants the bug that a line names; false for any other line.
@@ -49,6 +50,11 @@ pub(super) fn plant(world: &mut World, verb: &str, line: &mut Line) -> bool {
         "damage-input" => input(world, &line.word()),
         "damage-worker" => {
             worker(world, &line.word());
+            return true;
+        }
+        "forget" => {
+            let number = world.run_number(&line.word());
+            world.plant::<Runs>(&number, None);
             return true;
         }
         "mend" => {

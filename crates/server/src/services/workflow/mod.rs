@@ -12,6 +12,7 @@ mod watch;
 
 use super::{answer, unexpected};
 use crate::context::Context;
+use crate::traces::CallTrace;
 use flotilla_api::v1;
 use flotilla_api::v1::workflow_service_server::WorkflowService;
 use std::sync::Arc;
@@ -95,7 +96,11 @@ impl WorkflowService for Workflows {
     }
 
     async fn start_run(&self, call: Call<v1::StartRunRequest>) -> Answer<v1::StartRunResponse> {
-        answer(call, |deadline, asked| start::start(self, asked, deadline)).await
+        let trace = CallTrace::of(&call);
+        answer(call, |deadline, asked| {
+            start::start(self, (asked, trace), deadline)
+        })
+        .await
     }
 
     async fn get_run(&self, call: Call<v1::GetRunRequest>) -> Answer<v1::Run> {

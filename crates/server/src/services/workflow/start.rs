@@ -22,7 +22,10 @@ use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::tables::{
     DefinitionNumber, Definitions, Versions, Workflows as WorkflowRecords, read,
 };
-use flotilla_engine::{Body, Command, Rejection, Reply, RequestId, StartRun, VersionChoice};
+use flotilla_engine::{
+    Body, Command, Rejection, Reply, RequestId, StartRun, StartTracedRun, TraceContext,
+    VersionChoice,
+};
 use tokio::time::Instant;
 
 /// A start whose request was found to be well-formed.
@@ -30,6 +33,8 @@ struct Start {
     request_id: RequestId,
     namespace: Namespace,
     run: StartRun,
+    /// The caller's, when it traces.
+    trace: Option<TraceContext>,
 }
 
 /// What the schema says of a start's input.
@@ -45,10 +50,11 @@ enum Verdict {
 /// Serves `StartRun`.
 pub(super) async fn start(
     workflows: &Workflows,
-    asked: v1::StartRunRequest,
+    (asked, trace): (v1::StartRunRequest, Option<TraceContext>),
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
     let mut start = parse(asked)?;
+    start.trace = trace;
     let mut freshness = Freshness::Stale;
     for _ in 0..START_TRIES_MAX {
         let verdict = match workflows.judge(&start, freshness, deadline).await {
@@ -70,7 +76,8 @@ pub(super) async fn start(
         };
         start.run.input_checked_for = input_checked_for;
         let gateway = &workflows.context.gateway;
-        match gateway.propose(start.command(), deadline).await? {
+        let agreed = gateway.replica().engine_version();
+        match gateway.propose(start.command(agreed), deadline).await? {
             Err(Rejection::InputVerdictStale) => match violation {
                 Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
                 None => freshness = Freshness::Linearizable,
@@ -94,6 +101,7 @@ fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
             idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
             run_id: request::optional(asked.run_id, RunId::new)?,
         },
+        trace: None,
     })
 }
 
@@ -120,11 +128,20 @@ fn answer(reply: &Reply) -> Result<v1::StartRunResponse, Refusal> {
 }
 
 impl Start {
-    fn command(&self) -> Command {
+    /// The command, for a cluster that has agreed on this engine version. While it is upgraded, traces are not
+    /// remembered yet.
+    fn command(&self, agreed: u32) -> Command {
+        let start = self.run.clone();
+        let plain = Body::StartRun(start.clone());
+        let traced = self
+            .trace
+            .map(|trace| Body::StartTracedRun(StartTracedRun { start, trace }));
         Command {
             request_id: Some(self.request_id),
             namespace: self.namespace.clone(),
-            body: Body::StartRun(self.run.clone()),
+            body: traced
+                .filter(|traced| traced.since() <= agreed)
+                .unwrap_or(plain),
         }
     }
 

@@ -135,6 +135,7 @@ mod tests {
             task_id: "t-1".to_owned(),
             task_token: "token".to_owned(),
             report_url: "http://h:1/t".to_owned(),
+            traceparent: Some("00-1-2-01".to_owned()),
         };
         run(&Program::from_shell(command), &task).await
     }
@@ -210,8 +211,8 @@ mod tests {
     #[tokio::test]
     async fn the_environment_names_the_task() {
         let command = "echo $FLO_RUN_ID $FLO_ACTION $FLO_ATTEMPT $FLO_TASK_ID $FLO_TASK_TOKEN \
-                       $FLO_REPORT_URL";
-        let expected = r#""wfrun-1 charge 2 t-1 token http://h:1/t""#;
+                       $FLO_REPORT_URL $TRACEPARENT";
+        let expected = r#""wfrun-1 charge 2 t-1 token http://h:1/t 00-1-2-01""#;
         expect_result(command, "success", expected).await;
     }
 

@@ -16,6 +16,7 @@ mod registration;
 mod stream;
 mod tally;
 mod task;
+mod traces;
 mod verdict;
 
 use self::program::Program;
@@ -23,6 +24,7 @@ use self::registration::Registration;
 use self::stream::{Consumption, Employment};
 use self::tally::Tally;
 use self::task::Task;
+use self::traces::Traces;
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::key_value;
@@ -31,6 +33,7 @@ use crate::session::Session;
 use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_client::{ActionContext, Client, Worker, WorkerBuilder};
+use flotilla_trace::Endpoint;
 use std::ffi::OsString;
 use std::future::pending;
 use std::sync::Arc;
@@ -53,7 +56,8 @@ JSON string. Exit codes:
   76  accepted: the outcome comes later, by a report (a plan's executor with tracking `async`)
   65  failed for good
   any other: failed, to be tried again; the last line of stderr is the message
-It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN. The outcome of an
+It also finds FLO_RUN_ID, FLO_ACTION, FLO_ATTEMPT, FLO_TASK_ID and FLO_TASK_TOKEN, and, where the step
+is traced, TRACEPARENT. The outcome of an
 accepted task is reported with `flo action report TOKEN --outcome O [JSON]`, or over HTTP:
   curl -H \"Authorization: Bearer $FLO_TASK_TOKEN\" -d '{\"outcome\": \"success\"}' $FLO_REPORT_URL
 
@@ -115,6 +119,17 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "N", default_value_t = 30_000)]
     drain_timeout_ms: u64,
 
+    /// Send the spans of tasks to this collector, over OTLP with gRPC, as http://127.0.0.1:4317; steps that the
+    /// cluster does not trace have none
+    #[arg(
+        long,
+        env = "FLO_OTLP_ENDPOINT",
+        hide_env_values = true,
+        value_name = "URL",
+        conflicts_with = "stream"
+    )]
+    otlp_endpoint: Option<Endpoint>,
+
     #[command(flatten)]
     registration: Registration,
 
@@ -136,15 +151,17 @@ impl Exec {
         let tally = Tally::new("task", self.drain_timeout());
         let output = session.output;
         let builder = self.builder(session.client()?, &tally, output);
-        let worker = with_programs(builder, &programs, &tally).build()?;
+        let traces = Traces::start(self.otlp_endpoint.as_ref(), builder.id())?;
+        let worker = with_programs(builder, &programs, &tally, &traces).build()?;
         tokio::select! {
             prepared = self.prepare(&programs, session) => prepared?,
             () = shutdown.requested() => return Ok(()),
         }
         let work = |drained| worker.run(ending::told(drained));
         let asked = async || shutdown.requested().await;
-        let conclusion = ending::run(asked, &tally, pending(), work).await?;
-        if let Some(conclusion) = conclusion {
+        let concluded = ending::run(asked, &tally, pending(), work).await;
+        traces.stop().await;
+        if let Some(conclusion) = concluded? {
             output.note(&conclusion);
         }
         Ok(())
@@ -210,15 +227,23 @@ fn with_programs(
     mut builder: WorkerBuilder,
     programs: &[(String, Arc<Program>)],
     tally: &Tally,
+    traces: &Traces,
 ) -> WorkerBuilder {
     for (name, program) in programs {
-        let (program, tally) = (program.clone(), tally.clone());
+        let (program, tally, traces) = (program.clone(), tally.clone(), traces.clone());
         builder = builder.action(name, move |context: ActionContext| {
-            let task = Task::new(&context);
-            let program = program.clone();
+            let mut task = Task::new(&context);
+            let (program, traces) = (program.clone(), traces.clone());
             let running = tally.begin(task.to_string());
             async move {
+                let span = traces.begin(&task);
+                if let Some(span) = &span {
+                    task.traceparent = Some(span.traceparent());
+                }
                 let result = attempt::run(&program, &task).await;
+                if let Some(span) = span {
+                    traces.end(span, &result);
+                }
                 running.end();
                 result
             }

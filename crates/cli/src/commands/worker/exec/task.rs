@@ -18,6 +18,8 @@ pub(super) struct Task {
     pub(super) task_id: String,
     pub(super) task_token: String,
     pub(super) report_url: String,
+    /// The span that the program's work is part of, where the step is traced.
+    pub(super) traceparent: Option<String>,
 }
 
 impl Task {
@@ -32,6 +34,7 @@ impl Task {
             task_id: context.task_id().to_owned(),
             task_token: context.task_token().to_owned(),
             report_url: context.report_url().to_owned(),
+            traceparent: context.traceparent().map(ToOwned::to_owned),
         }
     }
 
@@ -45,6 +48,11 @@ impl Task {
             .env("FLO_TASK_TOKEN", &self.task_token)
             .env("FLO_REPORT_URL", &self.report_url)
             .env("FLO_OUTCOME_FILE", outcome_file);
+        match &self.traceparent {
+            Some(traceparent) => command.env("TRACEPARENT", traceparent),
+            // The worker's own is not the task's.
+            None => command.env_remove("TRACEPARENT"),
+        };
     }
 }
 

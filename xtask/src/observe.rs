@@ -1,0 +1,140 @@
+//! `cargo xtask observe`: the nodes of `deploy/local`, watched by a real Prometheus with the files of `deploy/prometheus`.
+
+mod prometheus;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::cluster::{Cluster, Listening};
+use crate::patience::wait_for;
+use crate::sandbox::Sandbox;
+use crate::stages::{Stages, say, show_duration};
+use crate::subcommand::{Subcommand, UsageError};
+use crate::{flo, requirements};
+use prometheus::{Prometheus, Tools};
+
+/// The command `observe`.
+pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
+    name: "observe",
+    summary: "Watch three nodes over TLS with a real Prometheus, and kill one",
+    help: HELP,
+    run,
+};
+
+const HELP: &str = "\
+Build flo, start the three nodes of deploy/local over TLS and a Prometheus with the files of
+deploy/prometheus, and see that the rules are sound, that each node is scraped, that work shows, and that
+the alert for a killed node comes and goes. Ends by itself, within a minute after the build. Uses ports and
+folders of its own.
+
+Usage: cargo xtask observe
+
+Needs prometheus and promtool, from the PATH; on Debian they are fetched and unpacked into the target
+folder where they are missing, and nothing is installed.
+
+Example:
+  cargo xtask observe
+";
+
+/// How long Prometheus may take to see something: it scrapes every five seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Runs that are started to be seen.
+const RUNS_COUNT: u32 = 20;
+/// A workflow whose runs end by themselves at once.
+const WORKFLOW: &str = "\
+kind: Workflow
+name: observed
+version: \"1.0.0\"
+start:
+  waitForSignal:
+    type: go
+    timeoutMs: 1
+    onTimeout: flo.Completed
+  transitions:
+    success: flo.Completed
+";
+
+fn run(arguments: &[String]) -> Result<()> {
+    if let Some(first) = arguments.first() {
+        return Err(UsageError(format!("expected no argument, but got `{first}`")).into());
+    }
+    let mut stages = Stages::new(6);
+    stages.begin("Build flo, and look for Prometheus");
+    requirements::ensure()?;
+    let binary = flo::build()?;
+    let tools = Tools::find()?;
+    say(tools.version()?);
+    let sandbox = Sandbox::create("flotilla-observe-")?;
+    sandbox.run(false, |sandbox| watch(&binary, &tools, sandbox, stages))
+}
+
+fn watch(binary: &Path, tools: &Tools, sandbox: &Sandbox, mut stages: Stages) -> Result<()> {
+    let interrupt = &sandbox.interrupt;
+    let began = Instant::now();
+    stages.begin("Start three nodes over TLS, and Prometheus");
+    let mut cluster = Cluster::start(binary, sandbox.folder(), Listening::Anywhere)?;
+    cluster.wait_until_all_serve(interrupt)?;
+    let mut prometheus = Prometheus::start(tools, &cluster, sandbox)?;
+    say(prometheus.check_files()?);
+
+    stages.begin("Each node is scraped, is ready and has certificates that last");
+    let mut await_count = |what: &str, expression: &str, count: usize| -> Result<()> {
+        wait_for(what, PATIENCE, interrupt, || {
+            prometheus.expect_running()?;
+            Ok((prometheus.count(expression)? == count).then_some(()))
+        })?;
+        say(format!("{expression}: {count}"));
+        Ok(())
+    };
+    await_count("three nodes", "up{job=\"flotilla\"} == 1", 3)?;
+    await_count("three that are ready", "flotilla_ready == 1", 3)?;
+    await_count("one leader", "flotilla_raft_is_leader == 1", 1)?;
+    let lasting = "flotilla_tls_certificate_expiry_seconds > 0";
+    await_count("certificates", lasting, 3)?;
+
+    stages.begin("Work shows");
+    start_runs(&cluster, sandbox)?;
+    let started = format!("flotilla_commands_total{{kind=\"start_run\"}} >= {RUNS_COUNT}");
+    await_count("the runs, on each node", &started, 3)?;
+
+    stages.begin("Kill a node: its alert comes");
+    let killed = cluster.wait_for_leader(None, interrupt)?.node_id;
+    let process_id = cluster.process(killed).id();
+    cluster.kill(killed)?;
+    say(format!("node {killed} leads: kill -9 {process_id}"));
+    let alert = "ALERTS{alertname=\"FlotillaNodeDown\"}";
+    await_count("the alert", alert, 1)?;
+
+    stages.begin("Bring it back: no alert is left");
+    cluster.restart(killed)?;
+    await_count("three nodes", "up{job=\"flotilla\"} == 1", 3)?;
+    await_count("no alert", "ALERTS", 0)?;
+    let failed = prometheus.failed_evaluations()?;
+    if failed > 0 {
+        bail!("expected every rule to be evaluated, but {failed} evaluations failed");
+    }
+    say("every rule was evaluated each time");
+
+    prometheus.stop(interrupt)?;
+    cluster.stop(interrupt)?;
+    println!(
+        "\nAll processes have ended. That took {}.",
+        show_duration(began.elapsed())
+    );
+    Ok(())
+}
+
+/// Has runs started that end by themselves.
+fn start_runs(cluster: &Cluster, sandbox: &Sandbox) -> Result<()> {
+    let file = sandbox.folder().join("observed.yaml");
+    std::fs::write(&file, WORKFLOW)?;
+    let client = cluster.client();
+    let _ = client.object(&["workflow", "create", "-f", &file.display().to_string()])?;
+    for _ in 0..RUNS_COUNT {
+        let _ = client.object(&["workflow", "start", "observed"])?;
+    }
+    say(format!("{RUNS_COUNT} runs were started"));
+    Ok(())
+}
