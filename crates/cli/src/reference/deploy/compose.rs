@@ -3,28 +3,27 @@
 use super::Findings;
 use super::files::{Files, beside};
 use super::image::{self, Image};
-use super::launch::{Launch, parse};
 use super::shape;
 use super::tls;
+use crate::reference::launch::{Launch, parse};
 use flotilla_server::{STOP_TIME, ServerConfig};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(super) const FILE: &str = "deploy/compose/compose.yaml";
+/// What is said otherwise when a cluster was restored.
+pub(super) const RESTORED: &str = "deploy/compose/restored.yaml";
 
 /// The service that makes the certificates, and the volume that they are in.
 const CERTIFICATES: &str = "certificates";
 
-/// Checks the compose file.
+/// Checks the compose files.
 pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
-    let project = match files.documents(FILE).as_deref() {
-        Ok([project]) => project.clone(),
-        Ok(_) => return findings.push(FILE, "expected one document"),
-        Err(error) => return findings.push(FILE, error),
+    let (Some(project), Some(restored)) =
+        (read(FILE, files, findings), read(RESTORED, files, findings))
+    else {
+        return;
     };
-    for mismatch in shape::mismatches("compose", &project) {
-        findings.push(FILE, mismatch);
-    }
     let none = Map::new();
     let services = project["services"].as_object().unwrap_or(&none);
     let mut nodes = BTreeMap::new();
@@ -47,6 +46,21 @@ pub(super) fn check(files: &Files, image: &Image, findings: &mut Findings) {
         check_peers(name, config, &nodes, findings);
     }
     check_volumes(&project, findings);
+    check_restored(&restored, services, image, findings);
+}
+
+fn read(path: &str, files: &Files, findings: &mut Findings) -> Option<Value> {
+    let project = match files.documents(path) {
+        Ok(documents) => documents.into_iter().next().unwrap_or_default(),
+        Err(error) => {
+            findings.push(path, error);
+            return None;
+        }
+    };
+    for mismatch in shape::mismatches("compose", &project) {
+        findings.push(path, mismatch);
+    }
+    Some(project)
 }
 
 fn texts(list: &Value) -> Vec<String> {
@@ -264,4 +278,32 @@ fn check_volumes(project: &Value, findings: &mut Findings) {
         used == declared,
         format!("the volumes {used:?}, but they are {declared:?}"),
     );
+}
+
+/// With what is said otherwise, the first node founds alone and the others join it.
+fn check_restored(
+    restored: &Value,
+    services: &Map<String, Value>,
+    image: &Image,
+    findings: &mut Findings,
+) {
+    let mut nodes = Vec::new();
+    for (name, changes) in restored["services"].as_object().into_iter().flatten() {
+        let mut service = services.get(name).cloned().unwrap_or_default();
+        let changes = changes["environment"].as_object().into_iter().flatten();
+        for (variable, value) in changes {
+            service["environment"][variable] = value.clone();
+        }
+        match launch(&service, image).config() {
+            Ok(config) => nodes.push(config),
+            Err(error) => findings.push(RESTORED, format!("{name}: {error}")),
+        }
+    }
+    let first = nodes.iter().find(|node| node.join.is_none());
+    let is_alone = first.is_some_and(|node| node.peers.len() == 1);
+    findings.expect(RESTORED, is_alone, "one first node, its only peer");
+    let address = first.and_then(|node| Some(&node.peers.first()?.address));
+    let joining = nodes.iter().filter(|node| node.join.as_ref() == address);
+    let is_joined = address.is_some() && joining.count() == 2;
+    findings.expect(RESTORED, is_joined, "two nodes that join the first one");
 }

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::files::{Files, root};
-use super::launch::Launch;
+use crate::reference::launch::Launch;
 use flotilla_server::ServerConfig;
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,6 +41,12 @@ pub(super) struct Image {
 /// The version of all packages, which the image has too.
 pub(super) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Whether a container is of this version of the image, from whichever registry.
+pub(super) fn is_ours(image: &str) -> bool {
+    let name = image.rsplit('/').next().unwrap_or_default();
+    name == format!("{NAME}:{}", version())
 }
 
 /// Checks Dockerfile and `.dockerignore`.

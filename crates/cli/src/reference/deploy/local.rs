@@ -2,8 +2,8 @@
 
 use super::Findings;
 use super::files::{Files, beside};
-use super::launch::Launch;
 use super::tls;
+use crate::reference::launch::Launch;
 use flotilla_server::ServerConfig;
 
 pub(super) const FOLDER: &str = "deploy/local/";

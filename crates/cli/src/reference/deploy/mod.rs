@@ -2,19 +2,22 @@
 //! volumes are those of the nodes that it starts, and what one file says of another is so.
 
 mod compose;
+mod containers;
 mod files;
 mod image;
+mod jobs;
 mod kubernetes;
-mod launch;
 mod local;
 mod pods;
+mod rescue;
 mod shape;
 mod tls;
 mod unit;
 
-use self::files::Files;
+use self::files::{Files, root};
 use flotilla_server::ServerConfig;
 use std::fmt::Display;
+use std::fs;
 
 /// What is wrong, each with its file.
 #[derive(Debug, Default)]
@@ -57,6 +60,9 @@ fn findings(files: &Files) -> Vec<String> {
     kubernetes::check(files, &image, &mut findings);
     unit::check(files, &mut findings);
     local::check(files, &mut findings);
+    // What several kustomizations are made of is found in each of them.
+    findings.0.sort();
+    findings.0.dedup();
     findings.0
 }
 
@@ -66,9 +72,11 @@ fn is_checked(path: &str) -> bool {
         || path.starts_with(local::FOLDER)
         || [
             compose::FILE,
+            compose::RESTORED,
             image::FILE,
             image::IGNORED,
             local::PROMETHEUS,
+            unit::BACKUPS,
             unit::FILE,
             unit::CONFIG,
             unit::USERS,
@@ -88,7 +96,7 @@ fn every_file_is_one_that_flo_takes() {
 }
 
 /// Files, what is replaced in them and by what, and a part of what must be found then.
-const SPOILT: [(&str, &str, &str, &str); 49] = [
+const SPOILT: &[(&str, &str, &str, &str)] = &[
     (image::FILE, "rust:1.95", "rust:1.90", "rust 1.95"),
     (image::FILE, "flotilla-cli", "flotilla-cly", "flotilla-cly"),
     (image::FILE, "COPY . .", "COPY deploy .", "ignored"),
@@ -263,9 +271,122 @@ const SPOILT: [(&str, &str, &str, &str); 49] = [
     ),
     (unit::CONFIG, "tls_ca =", "insecure = true # ", "tls_ca"),
     (local::PROMETHEUS, "scheme: https", "scheme: http", "HTTPS"),
+    (
+        compose::RESTORED,
+        "FLO_PEERS: \"\"",
+        "FLO_PEERS: 1=node1:9001",
+        "node2",
+    ),
+    (
+        compose::RESTORED,
+        "FLO_JOIN: node1:9001",
+        "FLO_JOIN: node3:9001",
+        "join the first one",
+    ),
+    (
+        STATEFUL_SET,
+        "failureThreshold: 1800",
+        "failureThreshold: 150",
+        "startupProbe",
+    ),
+    (
+        DISRUPTION,
+        "IfHealthyBudget",
+        "AlwaysAllow",
+        "unhealthyPodEvictionPolicy",
+    ),
+    (NETWORK_POLICY, "- port: 5353", "- port: 5354", "names"),
+    (
+        FIVE_NODES,
+        "kind: Component",
+        "kind: Kustomization",
+        "a Component",
+    ),
+    (
+        FIVE_NODES,
+        "behavior: merge",
+        "behavior: create",
+        "to be made once",
+    ),
+    (
+        FIVE_NODES,
+        "replicas:",
+        "resources:\n  - ../../base\nreplicas:",
+        "StatefulSet flotilla once",
+    ),
+    (
+        EXAMPLE,
+        "components/backups",
+        "components/backup",
+        "components/backup/",
+    ),
+    (EXAMPLE, "newTag: 0.1.0", "newTag: latest", "flotilla:"),
+    (
+        CRON_JOB,
+        "\"cluster\", \"backup\"",
+        "\"cluster\", \"backups\"",
+        "backups",
+    ),
+    (
+        CRON_JOB,
+        "claimName: flotilla-backups",
+        "claimName: flotilla-backup",
+        "on a claim",
+    ),
+    (
+        CRON_JOB,
+        "flotilla.flotilla.svc",
+        "flotilla.default.svc",
+        "FLO_ENDPOINT",
+    ),
+    (
+        CRON_JOB,
+        "flotilla-client: \"true\"",
+        "flotilla-client: \"no\"",
+        "let it in",
+    ),
+    (
+        CRON_JOB,
+        "secretName: flotilla-client",
+        "secretName: flotilla-clients",
+        "a secret that is made",
+    ),
+    (CRON_JOB, "busybox:1.37", "busybox", "image"),
+    (RESCUE, "data-flotilla-0", "data-flotilla", "the data of"),
+    (
+        RESCUE,
+        "--data-dir=/var/lib/flotilla",
+        "--data-dir=/var/lib/flo",
+        "the data of",
+    ),
+    (
+        RESTORE,
+        "flotilla-0.flotilla-peers:",
+        "flotilla-0:",
+        "the addresses of",
+    ),
+    (
+        RESTORE,
+        "storage: 20Gi",
+        "storage: 2Gi",
+        "as the stateful set",
+    ),
+    (
+        unit::BACKUPS,
+        "10.0.0.1:9000",
+        "10.0.0.1:9001",
+        "FLO_ENDPOINT",
+    ),
+    (unit::BACKUPS, "--force", "--forced", "--forced"),
 ];
 const STATEFUL_SET: &str = "deploy/kubernetes/base/stateful-set.yaml";
-const CERTIFICATES: &str = "deploy/kubernetes/overlays/cert-manager/certificates.yaml";
+const CERTIFICATES: &str = "deploy/kubernetes/components/cert-manager/certificates.yaml";
+const CRON_JOB: &str = "deploy/kubernetes/components/backups/cron-job.yaml";
+const FIVE_NODES: &str = "deploy/kubernetes/components/five-nodes/kustomization.yaml";
+const EXAMPLE: &str = "deploy/kubernetes/example/kustomization.yaml";
+const NETWORK_POLICY: &str = "deploy/kubernetes/base/network-policy.yaml";
+const RESCUE: &str = "deploy/kubernetes/rescue/backup.yaml";
+const RESTORE: &str = "deploy/kubernetes/rescue/restore.yaml";
 const SERVICES: &str = "deploy/kubernetes/base/services.yaml";
 const DISRUPTION: &str = "deploy/kubernetes/base/pod-disruption-budget.yaml";
 const POD: &str = "deploy/kubernetes/base/nodes/flotilla-1.toml";
@@ -274,7 +395,7 @@ const POD: &str = "deploy/kubernetes/base/nodes/flotilla-1.toml";
 fn what_is_spoilt_is_found() {
     let files = Files::read();
     let mut missed = String::new();
-    for (path, part, replacement, expected) in SPOILT {
+    for &(path, part, replacement, expected) in SPOILT {
         let text = files.text(path);
         assert!(text.contains(part), "{path} says {part:?}");
         let spoilt = files.with(path, &text.replacen(part, replacement, 1));
@@ -287,11 +408,30 @@ fn what_is_spoilt_is_found() {
 }
 
 #[test]
+fn the_configuration_of_a_node_that_is_added_fits_the_unit() {
+    let guide = root().join("docs/operations.md");
+    let guide = fs::read_to_string(guide).expect("a document of the project");
+    let blocks = guide.split("```toml\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    let whole: Vec<&str> = blocks
+        .filter(|block| block.starts_with("# /etc/flotilla/flotilla.toml"))
+        .collect();
+    assert!(!whole.is_empty(), "docs/operations.md shows one");
+    for block in whole {
+        let mut findings = Findings::default();
+        let config = unit::check_config(block, "flotilla", &mut findings);
+        assert_eq!(findings.0, [""; 0]);
+        assert!(config.is_some_and(|config| config.join.is_some()));
+    }
+}
+
+#[test]
 fn a_file_that_nobody_knows_is_found() {
     let files = Files::read();
     for path in [
         "deploy/nomad/flotilla.hcl",
         "deploy/kubernetes/base/secret.yaml",
+        "deploy/kubernetes/rescue/secret.yaml",
     ] {
         let findings = findings(&files.with(path, "kind: Secret\n"));
         assert!(findings.iter().any(|finding| finding.starts_with(path)));

@@ -1,20 +1,25 @@
 //! The nodes that a folder's manifests start, and whether the manifests fit each other.
 
 use super::Findings;
+use super::containers::{Pod, items, selects, text};
 use super::files::Files;
-use super::image::{self, Image};
+use super::image::Image;
 use super::kubernetes::Cluster;
-use super::launch::Launch;
 use super::tls;
+use crate::reference::launch::Launch;
 use flotilla_server::{LIVE_PATH, METRICS_PATH, READY_PATH, STOP_TIME, ServerConfig};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The keys of a secret of TLS, as certificate, key and authority.
 const SECRET: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
+/// How long a node may take until HTTP answers: it may have to take its state from another member first, and asks
+/// each of them for five minutes (`install_snapshot_timeout`). In seconds.
+const START_TIME: u64 = 3_600;
+
 /// The nodes by the names of their pods.
-type Nodes = BTreeMap<String, ServerConfig>;
+pub(super) type Nodes = BTreeMap<String, ServerConfig>;
 
 /// A stateful set in its cluster.
 struct Set<'a> {
@@ -26,21 +31,44 @@ struct Set<'a> {
     container: &'a Value,
 }
 
+impl<'a> Set<'a> {
+    /// The one of a cluster.
+    fn of(cluster: &'a Cluster) -> Option<Self> {
+        let (path, manifest) = cluster.of_kind("StatefulSet").next()?;
+        Some(Self {
+            path,
+            cluster,
+            name: text(&manifest["metadata"]["name"]),
+            spec: &manifest["spec"],
+            pod: &manifest["spec"]["template"]["spec"],
+            container: &manifest["spec"]["template"]["spec"]["containers"][0],
+        })
+    }
+
+    /// One of its pods.
+    fn pod(&self, name: &'a str) -> Pod<'a> {
+        Pod {
+            path: self.path,
+            name,
+            namespace: &self.cluster.namespace,
+            spec: self.pod,
+        }
+    }
+}
+
 /// Checks what the folder deploys.
 pub(super) fn check(cluster: &Cluster, files: &Files, image: &Image, findings: &mut Findings) {
-    let Some((path, manifest)) = cluster.of_kind("StatefulSet").next() else {
+    let Some(set) = Set::of(cluster) else {
         return findings.push(&cluster.path, "expected a StatefulSet");
     };
-    let set = Set {
-        path,
-        cluster,
-        name: manifest["metadata"]["name"].as_str().unwrap_or_default(),
-        spec: &manifest["spec"],
-        pod: &manifest["spec"]["template"]["spec"],
-        container: &manifest["spec"]["template"]["spec"]["containers"][0],
-    };
-    let nodes = nodes(&set, files, image, findings);
-    check_pod(&set, image, findings);
+    let nodes = nodes(cluster, files, image, findings);
+    set.pod(set.name).check(image, findings);
+    let grace = set.pod["terminationGracePeriodSeconds"].as_u64();
+    findings.expect(
+        set.path,
+        grace.is_some_and(|seconds| seconds >= STOP_TIME.as_secs()),
+        "terminationGracePeriodSeconds to be long enough",
+    );
     check_surroundings(&set, findings);
     check_selectors(&set, findings);
     check_ports(&set, findings);
@@ -61,54 +89,30 @@ pub(super) fn check(cluster: &Cluster, files: &Files, image: &Image, findings: &
     }
 }
 
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
 /// The configuration of each pod.
-fn nodes(set: &Set<'_>, files: &Files, image: &Image, findings: &mut Findings) -> Nodes {
-    let replicas = set.cluster.replicas.or(set.spec["replicas"].as_u64());
+pub(super) fn nodes(
+    cluster: &Cluster,
+    files: &Files,
+    image: &Image,
+    findings: &mut Findings,
+) -> Nodes {
     let mut nodes = Nodes::new();
+    let Some(set) = Set::of(cluster) else {
+        return nodes;
+    };
+    let replicas = cluster.replicas.or(set.spec["replicas"].as_u64());
     for ordinal in 0..replicas.unwrap_or_default() {
         let pod = format!("{}-{ordinal}", set.name);
-        match launch(set, &pod, files, image).config() {
+        let launch = Launch {
+            files: mounted(&set, files),
+            ..set.pod(&pod).launch(set.container, image)
+        };
+        match launch.config() {
             Ok(config) => drop(nodes.insert(pod, config)),
-            Err(error) => findings.push(&set.cluster.path, format!("{pod}: {error}")),
+            Err(error) => findings.push(&cluster.path, format!("{pod}: {error}")),
         }
     }
     nodes
-}
-
-/// How a pod starts its node: `$(NAME)` stands for a variable.
-fn launch(set: &Set<'_>, pod: &str, files: &Files, image: &Image) -> Launch {
-    let mut variables = image.variables.clone();
-    let mut known: Vec<(String, String)> = Vec::new();
-    let expand = |value: &str, known: &[(String, String)]| {
-        let replace = |value: String, (name, known): &(String, String)| {
-            value.replace(&format!("$({name})"), known)
-        };
-        known.iter().fold(value.to_owned(), replace)
-    };
-    for variable in items(&set.container["env"]) {
-        let value = match text(&variable["valueFrom"]["fieldRef"]["fieldPath"]) {
-            "metadata.name" => pod.to_owned(),
-            "metadata.namespace" => set.cluster.namespace.clone(),
-            _ => expand(text(&variable["value"]), &known),
-        };
-        known.push((text(&variable["name"]).to_owned(), value));
-    }
-    let arguments = items(&set.container["args"]).map(|word| expand(text(word), &known));
-    let arguments = arguments.collect();
-    variables.extend(known);
-    Launch {
-        arguments,
-        variables,
-        files: mounted(set, files),
-    }
 }
 
 /// The texts of mounted maps, by the paths of their files in the pod.
@@ -124,60 +128,6 @@ fn mounted(set: &Set<'_>, files: &Files) -> BTreeMap<String, String> {
         }
     }
     mounted
-}
-
-/// What holds of a pod whatever its node is told.
-fn check_pod(set: &Set<'_>, image: &Image, findings: &mut Findings) {
-    let Set { pod, container, .. } = *set;
-    let user: Option<u64> = image.user.parse().ok();
-    let context = &pod["securityContext"];
-    let own = &container["securityContext"];
-    let memory = |bound: &str| &container["resources"][bound]["memory"];
-    let grace = pod["terminationGracePeriodSeconds"].as_u64();
-    let is_patient = grace.is_some_and(|seconds| seconds >= STOP_TIME.as_secs());
-    let filter = &context["seccompProfile"]["type"];
-    let no_token = pod["automountServiceAccountToken"] == false;
-    let expectations = [
-        (
-            is_patient,
-            "terminationGracePeriodSeconds to be long enough",
-        ),
-        (
-            container["image"] == image::NAME,
-            "the image that the kustomization names",
-        ),
-        (
-            context["runAsUser"].as_u64() == user,
-            "the user of the image",
-        ),
-        (
-            context["fsGroup"].as_u64() == user,
-            "volumes to be the user's",
-        ),
-        (context["runAsNonRoot"] == true, "a user that is not root"),
-        (
-            filter == "RuntimeDefault",
-            "calls of the system to be filtered",
-        ),
-        (
-            own["allowPrivilegeEscalation"] == false,
-            "no privileges to be gained",
-        ),
-        (
-            own["readOnlyRootFilesystem"] == true,
-            "a root that is not written to",
-        ),
-        (
-            own["capabilities"]["drop"] == json!(["ALL"]),
-            "no capabilities",
-        ),
-        (no_token, "no token"),
-        (memory("requests").is_string(), "memory to be asked for"),
-        (memory("limits").is_string(), "memory to be bounded"),
-    ];
-    for (is_so, expectation) in expectations {
-        findings.expect(set.path, is_so, expectation);
-    }
 }
 
 /// What stands around the pods: account, namespace, headless service, budget.
@@ -216,14 +166,24 @@ fn check_surroundings(set: &Set<'_>, findings: &mut Findings) {
             "maxUnavailable to be 1: three nodes serve without one",
         );
     }
+    for (path, policy) in cluster.of_kind("NetworkPolicy") {
+        let has_names = items(&policy["spec"]["egress"]).any(is_to_names);
+        findings.expect(path, has_names, "names to be asked for, of whomever");
+    }
+}
+
+/// Whether a rule lets the pods ask for names: who answers differs from cluster to cluster.
+fn is_to_names(rule: &Value) -> bool {
+    let has = |port: u64, protocol: &str| {
+        items(&rule["ports"]).any(|it| it["port"] == port && it["protocol"] == protocol)
+    };
+    let asks = |protocol| has(53, protocol) && has(5353, protocol);
+    rule["to"].is_null() && asks("UDP") && asks("TCP")
 }
 
 /// Whatever selects pods selects these.
 fn check_selectors(set: &Set<'_>, findings: &mut Findings) {
-    let none = Map::new();
-    let labels = set.spec["template"]["metadata"]["labels"]
-        .as_object()
-        .unwrap_or(&none);
+    let labels = &set.spec["template"]["metadata"]["labels"];
     let selectors = [
         ("Service", "/spec/selector"),
         ("StatefulSet", "/spec/selector/matchLabels"),
@@ -233,18 +193,9 @@ fn check_selectors(set: &Set<'_>, findings: &mut Findings) {
     ];
     for (kind, pointer) in selectors {
         for (path, manifest) in set.cluster.of_kind(kind) {
-            let selector = manifest
-                .pointer(pointer)
-                .and_then(Value::as_object)
-                .unwrap_or(&none);
-            let is_ours = selector
-                .iter()
-                .all(|(name, value)| labels.get(name) == Some(value));
-            findings.expect(
-                path,
-                is_ours && !selector.is_empty(),
-                format!("{kind} to select the pods"),
-            );
+            let selector = manifest.pointer(pointer);
+            let is_ours = selector.is_some_and(|selector| selects(selector, labels));
+            findings.expect(path, is_ours, format!("{kind} to select the pods"));
         }
     }
     let apart =
@@ -317,6 +268,14 @@ fn check_probes(set: &Set<'_>, findings: &mut Findings) {
             format!("{probe} to ask at the port http"),
         );
     }
+    let start = &set.container["startupProbe"];
+    let figure = |key: &str| start[key].as_u64().unwrap_or(0);
+    let is_patient = figure("periodSeconds") * figure("failureThreshold") >= START_TIME;
+    findings.expect(
+        set.path,
+        is_patient,
+        format!("startupProbe to wait for {START_TIME} s"),
+    );
 }
 
 /// A node's ports, folder and names are those of its pod.

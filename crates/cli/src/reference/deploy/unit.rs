@@ -1,16 +1,19 @@
-//! The unit of systemd, its user and its configuration.
+//! The unit of systemd, its user, its configuration and its backups.
 
 use super::Findings;
 use super::files::Files;
-use super::launch::Launch;
 use super::shape;
 use super::tls;
-use flotilla_server::STOP_TIME;
+use crate::reference::launch::Launch;
+use crate::reference::words;
+use flotilla_server::{STOP_TIME, ServerConfig};
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 pub(super) const FILE: &str = "deploy/systemd/flotilla.service";
 pub(super) const CONFIG: &str = "deploy/systemd/flotilla.toml";
 pub(super) const USERS: &str = "deploy/systemd/sysusers.conf";
+pub(super) const BACKUPS: &str = "deploy/systemd/flotilla-backup.cron";
 
 /// Where the files go.
 const CONFIG_INSTALLED: &str = "/etc/flotilla/flotilla.toml";
@@ -23,7 +26,8 @@ pub(super) fn check(files: &Files, findings: &mut Findings) {
         findings.push(FILE, mismatch);
     }
     let service = |key: &str| unit["Service"][key][0].as_str().unwrap_or_default();
-    // A removed node ends with 0 and stays ended; a wrong configuration is not mended by another start.
+    // A removed node ends with 0 and stays ended; a wrong configuration is not mended by another start, while what
+    // else keeps a node from starting may be.
     let stays_ended =
         service("Restart") == "on-failure" && service("RestartPreventExitStatus") == "2";
     findings.expect(
@@ -40,42 +44,84 @@ pub(super) fn check(files: &Files, findings: &mut Findings) {
     let user = service("User");
     let is_made = files.text(USERS).contains(&format!("\nu {user} - "));
     findings.expect(USERS, is_made, format!("the user {user:?}"));
-    check_start(
-        files,
-        service("ExecStart"),
-        service("StateDirectory"),
-        findings,
-    );
+    let start = format!("{BINARY_INSTALLED} server --config {CONFIG_INSTALLED}");
+    let is_started = service("ExecStart") == start;
+    findings.expect(FILE, is_started, format!("{start:?} to be started"));
+    let state = service("StateDirectory");
+    if let Some(config) = check_config(files.text(CONFIG), state, findings) {
+        check_backups(files, user, &config, findings);
+    }
 }
 
-fn check_start(files: &Files, start: &str, state: &str, findings: &mut Findings) {
-    let mut words = start.split(' ').map(str::to_owned);
-    let binary = words.next().unwrap_or_default();
-    findings.expect(
-        FILE,
-        binary == BINARY_INSTALLED,
-        format!("{BINARY_INSTALLED} to be started"),
-    );
+/// Checks a configuration in its place beside the unit, and gives what a node makes of it.
+pub(super) fn check_config(
+    text: &str,
+    state: &str,
+    findings: &mut Findings,
+) -> Option<ServerConfig> {
+    let arguments = ["server", "--config", CONFIG_INSTALLED];
     let launch = Launch {
-        arguments: words.collect(),
-        files: [(CONFIG_INSTALLED.to_owned(), files.text(CONFIG).to_owned())].into(),
+        arguments: arguments.map(str::to_owned).to_vec(),
+        files: [(CONFIG_INSTALLED.to_owned(), text.to_owned())].into(),
         ..Launch::default()
     };
     let config = match launch.config() {
         Ok(config) => config,
-        Err(error) => return findings.push(CONFIG, error),
+        Err(error) => {
+            findings.push(CONFIG, error);
+            return None;
+        }
     };
-    let is_read = launch.arguments.iter().any(|word| word == CONFIG_INSTALLED);
-    findings.expect(FILE, is_read, format!("{CONFIG_INSTALLED} to be read"));
     let data = format!("/var/lib/{state}");
     let is_state = config.data_dir.to_str() == Some(&data);
     findings.expect(
-        FILE,
+        CONFIG,
         is_state,
         format!("the data to be in the StateDirectory, {data}"),
     );
     tls::check(CONFIG, "the node", &config, "/etc/flotilla", findings);
-    findings.expect_where_peers_look(CONFIG, &config);
+    if config.join.is_none() {
+        findings.expect_where_peers_look(CONFIG, &config);
+    }
+    Some(config)
+}
+
+/// The table of cron has the unit's user call the unit's flo, at the node's address and with its certificate.
+fn check_backups(files: &Files, user: &str, config: &ServerConfig, findings: &mut Findings) {
+    let mut launch = Launch::default();
+    let lines = files.text(BACKUPS).lines();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        match &words(line)[..] {
+            [_, _, _, _, _, caller, binary, arguments @ ..] => {
+                let is_unit = caller == user && binary == BINARY_INSTALLED;
+                findings.expect(BACKUPS, is_unit, format!("{user} to call flo"));
+                launch.arguments = arguments.to_vec();
+            }
+            [variable] => {
+                let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+                launch.variables.insert(name.to_owned(), value.to_owned());
+            }
+            _ => findings.push(BACKUPS, format!("expected no line {line:?}")),
+        }
+    }
+    if let Err(error) = launch.check() {
+        findings.push(BACKUPS, error);
+    }
+    let is_backup = launch
+        .arguments
+        .starts_with(&["cluster", "backup"].map(str::to_owned));
+    findings.expect(BACKUPS, is_backup, "`flo cluster backup`");
+    let file = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let expected = [
+        ("FLO_ENDPOINT", Some(config.listen.to_string())),
+        ("FLO_TLS_CA", file(&config.tls_ca)),
+        ("FLO_TLS_CERT", file(&config.tls_cert)),
+        ("FLO_TLS_KEY", file(&config.tls_key)),
+    ];
+    for (name, value) in expected {
+        let is_so = launch.variables.get(name) == value.as_ref();
+        findings.expect(BACKUPS, is_so, format!("{name} to be {value:?}"));
+    }
 }
 
 /// Sections, keys, and all values of each.

@@ -1,4 +1,4 @@
-//! How a manifest starts a node, and the configuration that the node then has.
+//! A call of `flo` in a manifest or a document, and the configuration that a node then has.
 
 use crate::arguments::Arguments;
 use crate::commands::Command;
@@ -33,6 +33,23 @@ impl Launch {
         tried.or_insert_with(|| self.try_config()).clone()
     }
 
+    /// Whether flo takes it, whatever its verb.
+    ///
+    /// # Errors
+    /// A sentence, when flo refuses it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let checked = checked.entry(self.clone());
+        checked.or_insert_with(|| self.try_words()).clone()
+    }
+
+    fn try_words(&self) -> Result<(), String> {
+        let mut words = vec!["flo".to_owned()];
+        words.extend(self.arguments.iter().cloned());
+        words.extend(self.flags()?);
+        parse(&words).map(drop)
+    }
+
     fn try_config(&self) -> Result<ServerConfig, String> {
         let mut files = Vec::new();
         let mut words = vec!["flo".to_owned()];
@@ -61,15 +78,26 @@ impl Launch {
 
     /// The flags that the variables stand for.
     fn flags(&self) -> Result<Vec<String>, String> {
+        let own = match self.arguments.first().map(String::as_str) {
+            Some("server") => SERVER_FLAGS.clone(),
+            _ => flags_of(&self.arguments),
+        };
         let ours = self.variables.iter();
-        ours.filter(|(name, _)| name.starts_with("FLO_"))
-            .map(|(name, value)| {
-                let flag = FLAGS.get(name).ok_or_else(|| {
-                    format!("expected a variable that flo reads, but {name} is none")
-                })?;
-                Ok(format!("--{flag}={value}"))
-            })
-            .collect()
+        let ours = ours.filter(|(name, _)| name.starts_with("FLO_"));
+        let mut flags = Vec::new();
+        for (name, value) in ours {
+            match own.get(name) {
+                Some(flag) => flags.push(format!("--{flag}={value}")),
+                // The image sets variables of the server, which other verbs do not read.
+                None if SERVER_FLAGS.contains_key(name) => {}
+                None => {
+                    return Err(format!(
+                        "expected a variable that flo reads, but {name} is none"
+                    ));
+                }
+            }
+        }
+        Ok(flags)
     }
 }
 
@@ -84,20 +112,30 @@ pub(super) fn parse(words: &[String]) -> Result<Arguments, String> {
 /// What became of each launch so far.
 static TRIED: Mutex<BTreeMap<Launch, Result<ServerConfig, String>>> = Mutex::new(BTreeMap::new());
 
+/// Which launches flo took so far.
+static CHECKED: Mutex<BTreeMap<Launch, Result<(), String>>> = Mutex::new(BTreeMap::new());
+
 /// The flags of `flo server` by the variables that stand for them.
-static FLAGS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    let command = Arguments::command();
-    let server = command.find_subcommand("server").expect("a verb of flo");
-    let flags = command.get_arguments().chain(server.get_arguments());
-    flags
-        .filter_map(|flag| {
-            Some((
-                flag.get_env()?.to_str()?.to_owned(),
-                flag.get_long()?.to_owned(),
-            ))
-        })
-        .collect()
-});
+static SERVER_FLAGS: LazyLock<BTreeMap<String, String>> =
+    LazyLock::new(|| flags_of(&["server".to_owned()]));
+
+/// The flags of the verb that a call begins with, by the variables that stand for them.
+fn flags_of(call: &[String]) -> BTreeMap<String, String> {
+    let root = Arguments::command();
+    let below = call.iter().scan(&root, |verb, word| {
+        *verb = verb.find_subcommand(word)?;
+        Some(*verb)
+    });
+    let verb = below.last().unwrap_or(&root);
+    let flags = root.get_arguments().chain(verb.get_arguments());
+    let named = flags.filter_map(|flag| {
+        Some((
+            flag.get_env()?.to_str()?.to_owned(),
+            flag.get_long()?.to_owned(),
+        ))
+    });
+    named.collect()
+}
 
 fn written(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a temporary file");
@@ -120,4 +158,17 @@ fn flags_variables_and_the_file_are_one_configuration() {
     assert_eq!((config.node_id, config.insecure), (2, true));
     assert_eq!(config.data_dir.to_str(), Some("d"));
     assert_eq!(config.peers[0].address, "a:1");
+}
+
+#[test]
+fn a_call_of_another_verb_has_the_variables_of_that_verb() {
+    let launch = |name: &str| Launch {
+        arguments: ["cluster", "status"].map(str::to_owned).to_vec(),
+        variables: [(name.to_owned(), "a:1".to_owned())].into(),
+        ..Launch::default()
+    };
+    assert_eq!(launch("FLO_ENDPOINT").check(), Ok(()));
+    // Of the server: not read, and no fault.
+    assert_eq!(launch("FLO_LISTEN").check(), Ok(()));
+    assert!(launch("FLO_ENDPOINTS").check().is_err());
 }
