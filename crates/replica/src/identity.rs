@@ -2,56 +2,59 @@
 
 use crate::log::device::{DeviceError, Durability, Fact, LogDevice, Operation};
 use crate::log::store::LogOpenError;
+use crate::membership::StoredMembership;
 use crate::raft::type_config::LogId;
 use crate::replica::Config;
 use crate::start::StartError;
-use crate::state::rows::{self, Identity, RowError};
+use crate::state::rows::{self, Identity, Progress, RowError};
 use crate::state::store::StateStore;
 use flotilla_engine::NodeId;
-use flotilla_engine::store::Writes;
+use flotilla_engine::store::{Reader, Writes};
+use std::path::Path;
+
+/// Why log and state do not tell whose directory it is.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IdentityError {
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+    #[error("the log is of node {log}, the state of {state}")]
+    Mixed { log: u64, state: u64 },
+    #[error("the log is gone, and with it this member's votes")]
+    LogGone,
+    #[error("the log begins after {purged}, but the state ends at {applied:?}")]
+    StateBehind { purged: u64, applied: Option<u64> },
+}
+
+impl IdentityError {
+    /// As what ends the start.
+    pub(crate) fn into_start_error(self, directory: &Path) -> StartError {
+        let directory = directory.to_owned();
+        match self {
+            Self::Device(error) => StartError::Log {
+                directory,
+                error: LogOpenError::Device(error),
+            },
+            Self::Row(error) => StartError::State { directory, error },
+            Self::Mixed { .. } | Self::LogGone | Self::StateBehind { .. } => {
+                StartError::Mixed(self.to_string())
+            }
+        }
+    }
+}
 
 /// Reads the identity of the directory, or gives a new one its own.
 ///
-/// The log's copy is written first and durably. So log without state is a first start that was cut
-/// short, unless the log has been purged; state without log means that the votes are lost.
+/// One that another node began to use and that was never part of anything is new as well: a node whose
+/// start was refused leaves such a directory behind.
 pub(crate) fn establish(
     config: &Config,
     device: &dyn LogDevice,
     store: &dyn StateStore,
 ) -> Result<Identity, StartError> {
-    let log_error = |error: DeviceError| StartError::Log {
-        directory: config.data_directory.clone(),
-        error: LogOpenError::Device(error),
-    };
-    let state_error = |error: RowError| StartError::State {
-        directory: config.data_directory.clone(),
-        error,
-    };
-    let in_log = device.facts().map_err(log_error)?.remove(&Fact::Identity);
-    let in_log = in_log
-        .map(|bytes| rows::decode_identity(&bytes))
-        .transpose()
-        .map_err(state_error)?;
-    let reader = store.reader();
-    let in_state = rows::identity(reader.as_ref()).map_err(state_error)?;
-    let identity = match (in_log, in_state) {
-        (Some(log), Some(state)) if log != state => {
-            let text = format!(
-                "the log is of node {}, the state of {}",
-                log.node_id, state.node_id
-            );
-            return Err(StartError::Mixed(text));
-        }
-        (None, Some(_)) => {
-            let text = "the log is gone, and with it this member's votes";
-            return Err(StartError::Mixed(text.to_owned()));
-        }
-        (Some(identity), _) => identity,
-        (None, None) => Identity {
-            node_id: config.node_id.0,
-            incarnation: rand::random(),
-        },
-    };
+    let identity = choose(config.node_id, device, store);
+    let identity = identity.map_err(|error| error.into_start_error(&config.data_directory))?;
     if identity.node_id != config.node_id.0 {
         let found = NodeId(identity.node_id);
         return Err(StartError::OtherNode {
@@ -59,19 +62,84 @@ pub(crate) fn establish(
             found,
         });
     }
-    let bytes = rows::encode_identity(&identity);
+    let written = write(&identity, device, store);
+    written.map_err(|error| error.into_start_error(&config.data_directory))?;
+    Ok(identity)
+}
+
+/// The identity that the directory has, or the one that it gets.
+fn choose(
+    node_id: NodeId,
+    device: &dyn LogDevice,
+    store: &dyn StateStore,
+) -> Result<Identity, IdentityError> {
+    let new = || Identity {
+        node_id: node_id.0,
+        incarnation: rand::random(),
+    };
+    match read(device, store.reader().as_ref()) {
+        Ok(None) => Ok(new()),
+        Ok(Some(identity)) if identity.node_id == node_id.0 => Ok(identity),
+        // Also where a crash came between the two writes of a new identity.
+        Ok(Some(_)) | Err(IdentityError::Mixed { .. }) if is_unused(device, store)? => Ok(new()),
+        Ok(Some(other)) => Ok(other),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whose directory it is; `None` where nobody has begun to use it.
+///
+/// The log's copy is written first and durably. So log without state is a first start that was cut
+/// short, unless the log has been purged; state without log means that the votes are lost.
+pub(crate) fn read(
+    device: &dyn LogDevice,
+    state: &dyn Reader,
+) -> Result<Option<Identity>, IdentityError> {
+    let in_log = device.facts()?.remove(&Fact::Identity);
+    let in_log = in_log
+        .map(|bytes| rows::decode_identity(&bytes))
+        .transpose()?;
+    match (in_log, rows::identity(state)?) {
+        (Some(log), Some(state)) if log != state => Err(IdentityError::Mixed {
+            log: log.node_id,
+            state: state.node_id,
+        }),
+        (None, Some(_)) => Err(IdentityError::LogGone),
+        (in_log, _) => Ok(in_log),
+    }
+}
+
+/// Whether the node of the directory never voted, wrote or received anything: no cluster counts on what it
+/// has.
+fn is_unused(device: &dyn LogDevice, store: &dyn StateStore) -> Result<bool, IdentityError> {
+    let mut has_records = false;
+    device.read(0, u64::MAX, &mut |_, _| {
+        has_records = true;
+        false
+    })?;
+    let mut facts = device.facts()?.into_keys();
+    let has_facts = facts.any(|fact| fact != Fact::Identity);
+    let reader = store.reader();
+    let has_state = rows::progress(reader.as_ref())? != Progress::default()
+        || rows::stored_membership(reader.as_ref())? != StoredMembership::default();
+    Ok(!has_records && !has_facts && !has_state)
+}
+
+fn write(
+    identity: &Identity,
+    device: &dyn LogDevice,
+    store: &dyn StateStore,
+) -> Result<(), IdentityError> {
     let set = Operation::Set {
         fact: Fact::Identity,
-        bytes,
+        bytes: rows::encode_identity(identity),
     };
-    device
-        .write(&[set], Durability::Synced)
-        .map_err(log_error)?;
+    device.write(&[set], Durability::Synced)?;
     let mut writes = Writes::new();
-    rows::put_identity(&mut writes, &identity);
+    rows::put_identity(&mut writes, identity);
     let written = store.write(&writes).and_then(|()| store.flush());
-    written.map_err(|error| state_error(error.into()))?;
-    Ok(identity)
+    written.map_err(RowError::from)?;
+    Ok(())
 }
 
 /// Refuses a state that this binary would go on with differently from the other members.
@@ -84,28 +152,32 @@ pub(crate) fn check_engine_version(known: u32, store: &dyn StateStore) -> Result
     Ok(())
 }
 
-/// Checks that the state has what the log no longer has, and that a snapshot covers it too, since
-/// openraft sends that one to members which the log does not reach.
+/// Checks that the state has what the log no longer has.
 pub(crate) fn check_together(
     purged: Option<LogId>,
-    store: &dyn StateStore,
-) -> Result<(), StartError> {
-    let mixed = |error: &dyn std::fmt::Display| StartError::Mixed(error.to_string());
-    let progress = rows::progress(store.reader().as_ref()).map_err(|error| mixed(&error))?;
-    let purged = purged.map(|log_id| log_id.index());
-    if progress.index() < purged {
-        let applied = progress.index();
-        let text = format!("the log begins after {purged:?}, but the state ends at {applied:?}");
-        return Err(StartError::Mixed(text));
+    state: &dyn Reader,
+) -> Result<(), IdentityError> {
+    let applied = rows::progress(state)?.index();
+    match purged.map(|log_id| log_id.index()) {
+        Some(purged) if applied < Some(purged) => {
+            Err(IdentityError::StateBehind { purged, applied })
+        }
+        Some(_) | None => Ok(()),
     }
+}
+
+/// Has a snapshot cover what the log no longer has, since openraft sends that one to members which the log
+/// does not reach.
+pub(crate) fn cover_purged(
+    purged: Option<LogId>,
+    store: &dyn StateStore,
+) -> Result<(), IdentityError> {
     let covered = match store.captured() {
-        Some(capture) => rows::progress(capture.as_ref())
-            .map_err(|error| mixed(&error))?
-            .index(),
+        Some(capture) => rows::progress(capture.as_ref())?.index(),
         None => None,
     };
-    if purged.is_some() && covered < purged {
-        store.capture().map_err(|error| mixed(&error))?;
+    if purged.is_some() && covered < purged.map(|log_id| log_id.index()) {
+        store.capture().map_err(RowError::from)?;
     }
     Ok(())
 }

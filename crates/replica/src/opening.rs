@@ -146,7 +146,10 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
         let directory = directory.clone();
         StartError::Log { directory, error }
     })?;
-    identity::check_together(log.purged(), store.as_ref())?;
+    identity::check_together(log.purged(), store.reader().as_ref())
+        .map_err(|error| error.into_start_error(directory))?;
+    identity::cover_purged(log.purged(), store.as_ref())
+        .map_err(|error| error.into_start_error(directory))?;
     identity::check_engine_version(config.engine_version, store.as_ref())?;
     let applier = Applier {
         node_id,

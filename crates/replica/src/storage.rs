@@ -12,6 +12,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Whoever has locked this file of a data directory has the directory.
+pub(crate) const LOCK: &str = "LOCK";
 /// Marks a data directory into which a backup is being restored.
 pub(crate) const RESTORING: &str = "RESTORING";
 
@@ -119,7 +121,7 @@ pub struct RocksStorage;
 impl Storage for RocksStorage {
     fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
         std::fs::create_dir_all(data_directory)?;
-        let file = File::create(data_directory.join("LOCK"))?;
+        let file = File::create(data_directory.join(LOCK))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),

@@ -7,8 +7,10 @@ use super::header::{BackupHeader, BackupOrigin, Source};
 use super::writer::Writer;
 use crate::clock::{StampClock, SystemClock};
 use crate::hooks::NoObserver;
+use crate::identity;
 use crate::log::device::{Fact, LogDevice};
 use crate::log::record;
+use crate::log::vote;
 use crate::state::applier::{Applier, Outlets};
 use crate::state::rocks::RocksState;
 use crate::state::rows;
@@ -81,9 +83,7 @@ pub fn backup_directory(
     version: String,
     write: &mut dyn FnMut(Bytes) -> io::Result<()>,
 ) -> Result<BackupHeader, OfflineError> {
-    if !directory.join(RocksState::PARTS[0]).is_dir() {
-        return Err(OfflineError::NotADataDirectory(directory.to_owned()));
-    }
+    check_is_data(directory)?;
     let lock = RocksStorage.lock(directory);
     let _lock = lock.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => OfflineError::InUse(directory.to_owned()),
@@ -100,6 +100,7 @@ pub fn backup_directory(
     // Dropped after what is open in it.
     let copy = Copy::new(directory).map_err(|error| failed(error.into()))?;
     let state = apply_rest(&opened, &copy.0).map_err(failed)?;
+    let state = state.ok_or_else(|| OfflineError::Diverged(directory.to_owned()))?;
     let source = Source {
         node_id: opened.node_id,
         origin: BackupOrigin::Directory,
@@ -114,6 +115,25 @@ pub fn backup_directory(
         write(piece).map_err(OfflineError::Unwritable)?;
     }
     Ok(header)
+}
+
+/// Refuses what has no state of a node, before anything is made there.
+fn check_is_data(directory: &Path) -> Result<(), OfflineError> {
+    match fs::metadata(directory.join(RocksState::PARTS[0])) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Err(error) if !is_absence(&error) => Err(OfflineError::Unreadable {
+            directory: directory.to_owned(),
+            error: error.into(),
+        }),
+        Ok(_) | Err(_) => Err(OfflineError::NotADataDirectory(directory.to_owned())),
+    }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// What a data directory holds.
@@ -137,25 +157,26 @@ fn open(directory: &Path) -> Result<Opened, OfflineError> {
     if divergence.map_err(|error| failed(error.into()))?.is_some() {
         return Err(OfflineError::Diverged(directory.to_owned()));
     }
+    let identity = identity::read(log.as_ref(), reader.as_ref());
+    let identity = identity.map_err(|error| failed(error.into()))?;
+    let identity = identity.ok_or_else(|| OfflineError::NoCluster(directory.to_owned()))?;
     let facts = log.facts().map_err(|error| failed(error.into()))?;
-    let in_log = facts.get(&Fact::Identity);
-    let in_log = in_log.map(|bytes| rows::decode_identity(bytes)).transpose();
-    let in_log = in_log.map_err(|error| failed(error.into()))?;
-    let in_state = rows::identity(reader.as_ref()).map_err(|error| failed(error.into()))?;
-    match (in_log, in_state) {
-        (Some(in_log), Some(in_state)) if in_log == in_state => Ok(Opened {
-            node_id: in_log.node_id,
-            log,
-            state,
-        }),
-        (None, None) => Err(OfflineError::NoCluster(directory.to_owned())),
-        _ => Err(failed("its log and its state are not of one node".into())),
-    }
+    let purged = facts.get(&Fact::Purged);
+    let purged = purged.map(|bytes| vote::decode_log_id(bytes)).transpose();
+    let purged = purged.map_err(|error| failed(error.into()))?;
+    identity::check_together(purged, reader.as_ref()).map_err(|error| failed(error.into()))?;
+    Ok(Opened {
+        node_id: identity.node_id,
+        log,
+        state,
+    })
 }
 
-/// A copy of the state with the rest of the log applied to it.
-fn apply_rest(opened: &Opened, place: &Path) -> Result<RocksState, Cause> {
+/// A copy of the state with the rest of the log applied to it; `None` when an entry of that proves that the
+/// state is wrong.
+fn apply_rest(opened: &Opened, place: &Path) -> Result<Option<RocksState>, Cause> {
     let state = opened.state.copy_to(place)?;
+    let outlets = Outlets::new();
     let clock = StampClock::new(Arc::new(SystemClock::default()), opened.node_id);
     let applier = Applier {
         node_id: opened.node_id,
@@ -163,20 +184,32 @@ fn apply_rest(opened: &Opened, place: &Path) -> Result<RocksState, Cause> {
         engine_version: ENGINE_VERSION,
         store: Arc::new(state.clone()),
         clock: Arc::new(clock),
-        outlets: Outlets::new(),
+        outlets: outlets.clone(),
         observer: Arc::new(NoObserver),
     };
     let mut applier = applier.open()?;
-    let applied = rows::progress(state.reader().as_ref())?.index();
+    let applied = rows::progress(state.reader().as_ref())?.log_id;
     let mut failure = None;
-    let from = applied.map_or(0, |applied| applied + 1);
-    opened.log.read(from, u64::MAX, &mut |_, bytes| {
-        let entry = record::decode(bytes).map_err(Cause::from);
-        let applied = entry.and_then(|entry| Ok(applier.apply(entry, None)?));
-        failure = applied.err();
-        failure.is_none()
-    })?;
-    failure.map_or(Ok(state), Err)
+    opened.log.read(
+        applied.map_or(0, |applied| applied.index()),
+        u64::MAX,
+        &mut |_, bytes| match record::decode(bytes) {
+            // A log with another entry in this place does not go on behind the state.
+            Ok(entry) if applied.is_some_and(|applied| entry.log_id.index() == applied.index()) => {
+                Some(entry.log_id) == applied
+            }
+            Ok(entry) => {
+                failure = applier.apply(entry, None).map_err(Cause::from).err();
+                failure.is_none()
+            }
+            Err(error) => {
+                failure = Some(error.into());
+                false
+            }
+        },
+    )?;
+    let is_diverged = outlets.divergence.borrow().is_some();
+    failure.map_or(Ok((!is_diverged).then_some(state)), Err)
 }
 
 /// The place of the copy, which goes with it. What a process that was killed has left is in its way, and

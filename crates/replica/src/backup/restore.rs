@@ -15,12 +15,15 @@ use crate::state::fsync::{sync_directory, sync_tree};
 use crate::state::rocks::RocksState;
 use crate::state::rows::{self, Identity, RowError};
 use crate::state::store::StateStore;
-use crate::storage::{DirectoryLock, RESTORING, RocksStorage, Storage};
+use crate::storage::{DirectoryLock, LOCK, RESTORING, RocksStorage, Storage};
 use flotilla_engine::store::{StoreError, Writes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// What a file system of its own has from the start; it is no one's data.
+const LOST_AND_FOUND: &str = "lost+found";
 
 /// The one member of the new cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +102,11 @@ pub fn restore(
 ) -> Result<(BackupSummary, String), RestoreError> {
     // First, so that a file that is none leaves no trace.
     let mut reader = Reader::open(input)?;
-    let was_there = directory.exists();
+    let was_there = directory.try_exists();
+    let was_there = was_there.map_err(|error| RestoreError::Directory {
+        directory: directory.to_owned(),
+        error,
+    })?;
     let lock = begin(directory)?;
     let restored = fill(&mut reader, directory, member, &mut observe);
     drop(lock);
@@ -111,7 +118,7 @@ pub fn restore(
     restored
 }
 
-/// Removes all that is in a directory which was empty before; the mark last.
+/// Removes all that was put into a directory; the mark last.
 fn undo(directory: &Path, was_there: bool) -> io::Result<()> {
     for part in RocksState::PARTS.into_iter().chain(["log"]) {
         match fs::remove_dir_all(directory.join(part)) {
@@ -122,7 +129,7 @@ fn undo(directory: &Path, was_there: bool) -> io::Result<()> {
     if !was_there {
         return fs::remove_dir_all(directory);
     }
-    fs::remove_file(directory.join("LOCK"))?;
+    fs::remove_file(directory.join(LOCK))?;
     fs::remove_file(directory.join(RESTORING))
 }
 
@@ -133,9 +140,10 @@ fn begin(directory: &Path) -> Result<DirectoryLock, RestoreError> {
         error,
     };
     fs::create_dir_all(directory).map_err(failed)?;
-    let mut entries = fs::read_dir(directory).map_err(failed)?;
-    if entries.next().is_some() {
-        return Err(RestoreError::NotEmpty(directory.to_owned()));
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        if entry.map_err(failed)?.file_name() != LOST_AND_FOUND {
+            return Err(RestoreError::NotEmpty(directory.to_owned()));
+        }
     }
     let lock = RocksStorage.lock(directory).map_err(failed)?;
     let marked = File::create(directory.join(RESTORING)).and_then(|marker| marker.sync_all());

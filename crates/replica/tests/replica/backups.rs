@@ -1,11 +1,12 @@
 //! Backups: what is in them, what becomes of them, and what is found wrong with them.
 
 use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit};
+use crate::records::{Payload, last_of, record};
 use flotilla_engine::{Body, NodeId};
 use flotilla_replica::{
-    BackupError, BackupFault, BackupOrigin, BackupSummary, Hooks, OfflineError, Replica,
-    RestoreError, RestoredMember, StartError, StorageError, Tuning, backup_directory, restore,
-    verify,
+    BackupError, BackupFault, BackupOrigin, BackupSummary, Durability, Fact, Hooks, OfflineError,
+    Operation, Replica, RestoreError, RestoredMember, RocksStorage, StartError, Storage,
+    StorageError, Tuning, backup_directory, restore, verify,
 };
 use futures::future::join_all;
 use std::fs;
@@ -268,6 +269,20 @@ async fn what_is_no_data_directory_of_a_member_is_not_backed_up() {
         Err(OfflineError::NotADataDirectory(_))
     ));
     assert!(!none.exists());
+    let file = folder.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let refused = rescued(&file);
+    assert!(
+        matches!(refused, Err(OfflineError::NotADataDirectory(_))),
+        "{refused:?}"
+    );
+    // What cannot be looked at may well be one.
+    let unreadable = folder.path().join("x".repeat(300));
+    let refused = rescued(&unreadable);
+    assert!(
+        matches!(refused, Err(OfflineError::Unreadable { .. })),
+        "{refused:?}"
+    );
     let mut cluster = Cluster::new(2, Tuning::default());
     // It waits for the other one, so there is no cluster yet.
     cluster.start(1).await;
@@ -277,6 +292,85 @@ async fn what_is_no_data_directory_of_a_member_is_not_backed_up() {
         matches!(refused, Err(OfflineError::NoCluster(_))),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn a_directory_whose_state_ends_before_its_log_begins_is_not_backed_up() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    write(cluster.node(1), 0..3).await;
+    cluster.stop(1).await;
+    let directory = cluster.data_directory(1);
+    rescued(&directory).unwrap();
+    let log = RocksStorage.open_log(&directory).unwrap();
+    // As after a restart with an old copy of the state.
+    let purged = Operation::Set {
+        fact: Fact::Purged,
+        bytes: vec![1, 0, 9, 200],
+    };
+    let operations = [Operation::Purge { to: 200 }, purged];
+    log.write(&operations, Durability::Synced).unwrap();
+    drop(log);
+    let refused = rescued(&directory).unwrap_err();
+    let says = refused.to_string();
+    assert!(says.contains("the log begins after 200"), "{says}");
+}
+
+#[tokio::test]
+async fn a_state_that_an_entry_of_the_rest_of_its_log_proves_wrong_is_not_backed_up() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    write(cluster.node(1), 0..10).await;
+    cluster.agreed().await;
+    for id in 1..=3 {
+        cluster.stop(id).await;
+    }
+    let directory = cluster.data_directory(3);
+    rescued(&directory).unwrap();
+    let log = RocksStorage.open_log(&directory).unwrap();
+    let (term, last) = last_of(log.as_ref());
+    let report = |node, digest| Payload::DigestReport {
+        node,
+        index: 8,
+        digest,
+    };
+    let reports = [report(3, 6), report(1, 5), report(2, 5)];
+    let operations: Vec<Operation> = (last + 1..)
+        .zip(reports)
+        .map(|(index, report)| Operation::Put {
+            index,
+            record: record((term, index), report),
+        })
+        .collect();
+    log.write(&operations[..2], Durability::Synced).unwrap();
+    drop(log);
+    rescued(&directory).expect("two of three reports prove nothing");
+    let log = RocksStorage.open_log(&directory).unwrap();
+    log.write(&operations[2..], Durability::Synced).unwrap();
+    drop(log);
+    let refused = rescued(&directory);
+    assert!(
+        matches!(refused, Err(OfflineError::Diverged(_))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_backup_is_restored_to_a_file_system_of_its_own() {
+    let cluster = Cluster::started(1, Tuning::default()).await;
+    write(cluster.node(1), 0..3).await;
+    let good = taken(cluster.node(1)).await;
+    let mut new = Cluster::new(1, Tuning::default());
+    let directory = new.data_directory(1);
+    let own = directory.join("lost+found");
+    fs::create_dir_all(&own).unwrap();
+    let attempt = |bytes: &[u8]| restore(bytes, &directory, member(&new, 1), |_| {});
+    assert!(attempt(&good[..good.len() - 1]).is_err());
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    attempt(&good).unwrap();
+    assert!(own.is_dir());
+    new.start(1).await;
+    new.leader().await;
+    let again = submit(new.node(1), register("action-2")).await;
+    assert_eq!(again.unwrap(), Ok(UNCHANGED));
 }
 
 #[tokio::test]

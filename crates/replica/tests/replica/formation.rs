@@ -2,7 +2,9 @@
 
 use crate::cluster::{Cluster, LONG, register, submit};
 use flotilla_engine::NodeId;
-use flotilla_replica::{FatalError, Formation, Hooks, Replica, StartError, StorageError, Tuning};
+use flotilla_replica::{
+    ClusterChange, Config, FatalError, Formation, Hooks, Replica, StartError, StorageError, Tuning,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +65,37 @@ async fn a_member_that_lost_its_directory_is_refused_and_told_to_join_anew() {
     // What the refused start left behind does not make it a member either.
     let error = refused(&cluster, 1).await;
     assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_directory_that_a_refused_start_has_left_is_as_good_as_new_for_another_node() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    cluster.stop(2).await;
+    let directory = cluster.data_directory(2);
+    fs::rename(&directory, directory.with_extension("lost")).unwrap();
+    let error = refused(&cluster, 2).await;
+    assert!(matches!(error, StartError::WipedMember { .. }), "{error}");
+
+    let config = Config {
+        data_directory: directory,
+        ..cluster.joining_config(4)
+    };
+    let peer_address = config.peer_listen.to_string();
+    let joined = Replica::start(config, Hooks::default()).await.unwrap();
+    let node_id = NodeId(4);
+    let add = ClusterChange::AddLearner {
+        node_id,
+        peer_address,
+    };
+    assert!(cluster.change(1, add).await.unwrap());
+    let mut readable = joined.readable();
+    let caught_up = tokio::time::timeout(LONG, readable.wait_for(|is| *is)).await;
+    caught_up.expect("in time").expect("a running node");
+    joined.shutdown().await;
+    drop((readable, joined));
+    // Now it is that node's for good.
+    let error = refused(&cluster, 2).await;
+    assert!(matches!(error, StartError::OtherNode { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod cluster;
 mod divergence;
 mod formation;
 mod membership;
+mod records;
 mod room;
 mod serving;
 mod snapshots;
