@@ -104,7 +104,9 @@ impl Core {
             .map_err(|error| failed(&error))?;
         let made = self.snapshot_here(deadline).await;
         made.map_err(|error| failed(&error))?;
-        let rows = self.store.captured().expect("a snapshot was just made");
+        // A state that was received meanwhile takes it away.
+        let rows = self.store.captured();
+        let rows = rows.ok_or_else(|| failed(&"the snapshot has just been replaced"))?;
         let meta = meta_of(rows.as_ref()).map_err(|error| failed(&error))?;
         let snapshot = SnapshotData::Captured(rows);
         Ok(Snapshot { meta, snapshot })

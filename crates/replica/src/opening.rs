@@ -13,8 +13,9 @@ use crate::core::{Core, SubmitCounters};
 use crate::execution::{Chores, Execution};
 use crate::fatal::FatalError;
 use crate::hooks::Hooks;
-use crate::identity;
-use crate::log::store::LogStore;
+use crate::identity::{self, IdentityError};
+use crate::log::device::DeviceError;
+use crate::log::store::{LogOpenError, LogStore};
 use crate::membership::cluster_id;
 use crate::network::connection::Connections;
 use crate::network::handler::Handler;
@@ -22,11 +23,11 @@ use crate::network::links::{Links, Local, LocalName};
 use crate::raft;
 use crate::read::{ReadBarrier, ReadRounds};
 use crate::replica::Config;
-use crate::running::{self, Running};
+use crate::running::{OwnRuntime, Running};
 use crate::start::StartError;
 use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
-use crate::state::rows::Identity;
+use crate::state::rows::{self, Identity};
 use crate::state::store::StateStore;
 use crate::storage::{DirectoryLock, Storage, StorageError};
 use openraft::StorageHelper;
@@ -38,37 +39,31 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Consensus needs little, but must not wait for others: its threads serve nothing else.
-const WORKER_THREADS: usize = 2;
-
 /// Starts a replica where its hooks say.
 pub(crate) async fn start(config: Config, hooks: Hooks) -> Result<Running, StartError> {
     let chores = Chores::from(hooks.execution.clone());
     match hooks.execution {
         Execution::OwnThreads => start_apart(config, hooks, chores).await,
         Execution::CallersRuntime(_) => {
-            let core = open(config, hooks, chores.clone()).await?;
-            Ok(Running::new(core, None, chores))
+            let core = open(config, hooks, chores).await?;
+            Ok(Running::new(core, None))
         }
     }
 }
 
-/// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats.
+/// Starts a replica on a runtime of its own, so that load elsewhere cannot starve its heartbeats. Whoever does
+/// not wait for the end of it closes what was opened.
 async fn start_apart(config: Config, hooks: Hooks, chores: Chores) -> Result<Running, StartError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKER_THREADS)
-        .thread_name(format!("raft-{}", config.node_id.0))
-        .enable_all()
-        .build()
-        .map_err(StartError::Thread)?;
-    let opened = runtime.spawn(open(config, hooks, chores.clone())).await;
+    let name = format!("raft-{}", config.node_id.0);
+    let runtime = OwnRuntime::start(name, chores.clone()).map_err(StartError::Thread)?;
+    let opened = runtime.handle().spawn(open(config, hooks, chores)).await;
     let opened = opened
         .map_err(|error| StartError::Consensus(error.to_string()))
         .flatten();
     match opened {
-        Ok(core) => Ok(Running::new(core, Some(runtime), chores)),
+        Ok(core) => Ok(Running::new(core, Some(runtime))),
         Err(error) => {
-            let closing = tokio::task::spawn_blocking(move || running::close(runtime, &chores));
+            let closing = tokio::task::spawn_blocking(move || drop(runtime));
             if closing.await.is_err() {
                 tracing::error!("a refused start could not be cleaned up");
             }
@@ -148,8 +143,6 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
     })?;
     identity::check_together(log.purged(), store.reader().as_ref())
         .map_err(|error| error.into_start_error(directory))?;
-    identity::cover_purged(log.purged(), store.as_ref())
-        .map_err(|error| error.into_start_error(directory))?;
     identity::check_engine_version(config.engine_version, store.as_ref())?;
     let applier = Applier {
         node_id,
@@ -173,6 +166,23 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
     })
 }
 
+/// Undoes what a crash while a snapshot was put in place has left: a log that does not go on behind the
+/// state, and a snapshot that does not reach the log.
+async fn fit_log(opened: &Opened, directory: &Path) -> Result<(), StartError> {
+    let progress = rows::progress(opened.store.reader().as_ref());
+    let progress =
+        progress.map_err(|error| IdentityError::from(error).into_start_error(directory))?;
+    if let Some(applied) = progress.log_id {
+        let fitted = opened.log.fit(applied).await;
+        fitted.map_err(|error| StartError::Log {
+            directory: directory.to_owned(),
+            error: LogOpenError::Device(DeviceError(Box::new(error))),
+        })?;
+    }
+    identity::cover_purged(opened.log.purged(), opened.store.as_ref())
+        .map_err(|error| error.into_start_error(directory))
+}
+
 /// Opens the directory and starts consensus; peers are not served yet.
 async fn assemble(
     config: &Config,
@@ -182,6 +192,7 @@ async fn assemble(
     let tuning = raft::config::config(&config.tuning)
         .map_err(|error| StartError::Tuning(error.to_string()))?;
     let mut opened = open_directory(config, hooks, chores)?;
+    fit_log(&opened, &config.data_directory).await?;
     let name = LocalName {
         node_id: config.node_id.0,
         incarnation: opened.identity.incarnation,
@@ -209,7 +220,7 @@ async fn assemble(
         members: membership.effective(),
         store: &opened.store,
         machine: &mut opened.machine,
-        log: &mut opened.log,
+        log: &opened.log,
         timeout: config.tuning.install_snapshot_timeout,
     };
     rebuild.run_if_diverged().await?;

@@ -60,6 +60,12 @@ pub enum StartError {
     /// Log and state do not belong together.
     #[error("log and state of the data directory do not belong together: {0}")]
     Mixed(String),
+    /// The state differs from the majority's, and this node cannot put another member's in its place
+    /// (design rule 11).
+    #[error(
+        "the state differs from the majority's, and another member's cannot be put in its place: {0}"
+    )]
+    NotRebuilt(io::Error),
     /// The peers are of another cluster.
     #[error("this data directory is of cluster {own}, but the peer at {address} is of {other}")]
     OtherCluster {
@@ -169,6 +175,9 @@ impl StartError {
             } => "delete the directory, and restore the backup again".to_owned(),
             Self::Log { .. } | Self::State { .. } | Self::Storage { .. } | Self::Mixed(_) => {
                 format!("if other members are healthy, {REJOIN}; else restore a backup")
+            }
+            Self::NotRebuilt(_) => {
+                "check the disk: its room, and its rights; then start the process again".to_owned()
             }
             Self::OtherNode { .. } => {
                 "start it with the node id that the directory was made with, or with its own \

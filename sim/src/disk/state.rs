@@ -120,6 +120,7 @@ impl Incoming for Received {
         let Self { rows, state } = *self;
         state.change(|kept| {
             kept.contents.replace(rows);
+            kept.captured = None;
             kept.installs_count += 1;
         });
         Ok(())

@@ -2,21 +2,27 @@
 //!
 //! The log of such a replica is sound and so is its vote: only what it made of the log is wrong. So both stay,
 //! and the state alone is replaced, before consensus starts, by a snapshot of a member that was not found to
-//! differ. It must reach as far as the state did: the log need not hold what lies before.
+//! differ. It must reach the log, which has what follows. It need not be as far as the state was: a member that
+//! is not may be waiting for this one's vote.
+//!
+//! A member that cannot help is asked again. What fails at this node would fail with each of them, so it ends
+//! the start (design rule 10).
 
 use crate::log::store::LogStore;
 use crate::membership::StoredMembership;
 use crate::network::calls::{PeerCalls, PeerError};
 use crate::network::links::{Links, Local};
 use crate::network::protocol::{FetchSnapshotRequest, StatusRequest};
-use crate::network::snapshots;
+use crate::network::snapshots::{self, ReceiveError, Received};
 use crate::start::StartError;
 use crate::state::machine::Machine;
-use crate::state::rows::{self, Divergence, Progress, RowError};
+use crate::state::rows::{self, Divergence, RowError};
 use crate::state::store::StateStore;
+use flotilla_engine::store::Writes;
 use futures::StreamExt;
-use openraft::storage::{RaftLogStorage, RaftStateMachine};
+use openraft::storage::RaftStateMachine;
 use std::future::ready;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -33,43 +39,49 @@ pub(crate) struct Rebuild<'a> {
     pub(crate) members: &'a StoredMembership,
     pub(crate) store: &'a Arc<dyn StateStore>,
     pub(crate) machine: &'a mut Machine,
-    pub(crate) log: &'a mut LogStore,
+    pub(crate) log: &'a LogStore,
     /// How long a member may take to send its snapshot.
     pub(crate) timeout: Duration,
 }
 
-/// Why a member did not help.
+/// Why the snapshot of a member is not in place.
 #[derive(Debug, thiserror::Error)]
-enum Unhelpful {
+enum TakeError {
     #[error("its own state differs from the majority's")]
     Diverged,
     #[error("it took longer than {} s", .0.as_secs())]
     Late(Duration),
     #[error(transparent)]
     Peer(#[from] PeerError),
+    /// No fault of the member.
     #[error("{0}")]
-    NotInstalled(std::io::Error),
+    Own(io::Error),
+}
+
+impl From<ReceiveError> for TakeError {
+    fn from(error: ReceiveError) -> Self {
+        match error {
+            ReceiveError::Peer(error) => Self::Peer(error),
+            ReceiveError::Store(_) => Self::Own(io::Error::other(error)),
+        }
+    }
 }
 
 impl Rebuild<'_> {
     /// Replaces the state, if an earlier process found that it differs from the majority's.
     ///
     /// # Errors
-    /// [`StartError`] when the own state cannot even be read.
+    /// [`StartError`] when the own state cannot be read, or not be replaced.
     pub(crate) async fn run_if_diverged(self) -> Result<(), StartError> {
-        let unreadable = |error: RowError| StartError::Mixed(error.to_string());
-        let reader = self.store.reader();
-        let Some(found) = rows::divergence(reader.as_ref()).map_err(unreadable)? else {
-            return Ok(());
-        };
-        let applied = rows::progress(reader.as_ref()).map_err(unreadable)?;
-        self.run(&found, applied).await;
-        Ok(())
+        let found = rows::divergence(self.store.reader().as_ref());
+        match found.map_err(|error: RowError| StartError::Mixed(error.to_string()))? {
+            Some(found) => self.run(&found).await,
+            None => Ok(()),
+        }
     }
 
     /// Asks the other members in turn until one has given its snapshot and it is in place.
-    async fn run(mut self, found: &Divergence, applied: Progress) {
-        let at_least = applied.index().unwrap_or(0).max(found.index);
+    async fn run(mut self, found: &Divergence) -> Result<(), StartError> {
         tracing::warn!(
             index = found.index,
             ours = %format_args!("{:032x}", found.ours),
@@ -77,6 +89,9 @@ impl Rebuild<'_> {
             "an earlier process found that this state differs from the majority's: it is replaced by \
              another member's"
         );
+        let log_begin = self.log.purged().map_or(0, |log_id| log_id.index());
+        let at_least = found.index.max(log_begin);
+        self.void_reports().map_err(StartError::NotRebuilt)?;
         loop {
             for (node_id, member) in self.members.nodes() {
                 if *node_id == self.local.node_id {
@@ -85,8 +100,9 @@ impl Rebuild<'_> {
                 match self.take(*node_id, &member.peer_address, at_least).await {
                     Ok(index) => {
                         tracing::info!(from = node_id, index, "the state has been replaced");
-                        return;
+                        return Ok(());
                     }
+                    Err(TakeError::Own(error)) => return Err(StartError::NotRebuilt(error)),
                     Err(error) => {
                         tracing::warn!(from = node_id, %error, "a member could not give its state");
                     }
@@ -96,13 +112,24 @@ impl Rebuild<'_> {
         }
     }
 
+    /// Notes that what this node has reported of its state is void. It may have reported it for every entry
+    /// of its log: where the state stands now is no bound, since a crash may have taken it back.
+    fn void_reports(&self) -> io::Result<()> {
+        let reader = self.store.reader();
+        let void = rows::reports_void(reader.as_ref()).map_err(io::Error::other)?;
+        let last = self.log.last().map_or(0, |log_id| log_id.index());
+        let mut writes = Writes::new();
+        rows::put_reports_void(&mut writes, void.max(last));
+        self.store.write(&writes).map_err(io::Error::other)
+    }
+
     /// Puts the snapshot of one member in place; tells its index.
     async fn take(
         &mut self,
         node_id: u64,
         address: &str,
         at_least_index: u64,
-    ) -> Result<u64, Unhelpful> {
+    ) -> Result<u64, TakeError> {
         let peer = self.links.connect(address);
         self.check_sound(node_id, peer.as_ref()).await?;
         let request = FetchSnapshotRequest {
@@ -111,32 +138,38 @@ impl Rebuild<'_> {
         };
         let received = timeout(self.timeout, self.receive(peer.as_ref(), request))
             .await
-            .map_err(|_| Unhelpful::Late(self.timeout))??;
-        let meta = received.snapshot.meta;
-        let index = meta.last_log_id.map_or(0, |log_id| log_id.index());
+            .map_err(|_| TakeError::Late(self.timeout))??;
+        let last = received.snapshot.meta.last_log_id;
+        let index = last.map_or(0, |log_id| log_id.index());
         if index < at_least_index {
             let text =
                 format!("expected a snapshot of entry {at_least_index}, but it is of {index}");
             return Err(PeerError::Failed(text).into());
         }
-        let installed = self
-            .machine
-            .install_snapshot(&meta, received.snapshot.snapshot)
-            .await;
-        installed.map_err(Unhelpful::NotInstalled)?;
-        self.fit_log().await.map_err(Unhelpful::NotInstalled)?;
+        self.put_in_place(received).await.map_err(TakeError::Own)?;
         Ok(index)
     }
 
-    async fn check_sound(&self, node_id: u64, peer: &dyn PeerCalls) -> Result<(), Unhelpful> {
+    async fn put_in_place(&mut self, received: Received) -> io::Result<()> {
+        let meta = received.snapshot.meta;
+        self.machine
+            .install_snapshot(&meta, received.snapshot.snapshot)
+            .await?;
+        match meta.last_log_id {
+            Some(applied) => self.log.fit(applied).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn check_sound(&self, node_id: u64, peer: &dyn PeerCalls) -> Result<(), TakeError> {
         let request = StatusRequest {
             sender: Some(self.local.sender(node_id)),
         };
         let status = timeout(STATUS_TIMEOUT, peer.status(request))
             .await
-            .map_err(|_| Unhelpful::Late(STATUS_TIMEOUT))??;
+            .map_err(|_| TakeError::Late(STATUS_TIMEOUT))??;
         if status.is_diverged {
-            return Err(Unhelpful::Diverged);
+            return Err(TakeError::Diverged);
         }
         Ok(())
     }
@@ -145,7 +178,7 @@ impl Rebuild<'_> {
         &self,
         peer: &dyn PeerCalls,
         request: FetchSnapshotRequest,
-    ) -> Result<snapshots::Received, PeerError> {
+    ) -> Result<Received, ReceiveError> {
         let parts = peer.fetch_snapshot(request).await?;
         // What breaks off has no end, and is refused for that.
         let mut parts = parts
@@ -154,18 +187,5 @@ impl Rebuild<'_> {
             .boxed();
         let begin = snapshots::receive_begin(&mut parts).await?;
         snapshots::receive_rows(begin, parts, (self.store.as_ref(), &self.links.chores)).await
-    }
-
-    /// Has the log go on behind the state, where it does not reach it: what it then holds was never
-    /// committed, or the state has it.
-    async fn fit_log(&mut self) -> std::io::Result<()> {
-        let applied = self.machine.applied_state().await?.0;
-        let state = self.log.get_log_state().await?;
-        let Some(applied) = applied.filter(|applied| state.last_log_id.as_ref() < Some(applied))
-        else {
-            return Ok(());
-        };
-        self.log.truncate_after(state.last_purged_log_id).await?;
-        self.log.purge(applied).await
     }
 }

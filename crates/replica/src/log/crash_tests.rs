@@ -124,6 +124,32 @@ async fn what_waits_is_made_durable_with_fewer_syncs_than_appends() {
 }
 
 #[tokio::test]
+async fn a_log_that_does_not_have_the_entry_of_the_state_goes_on_behind_it() {
+    for applied in [log_id(2, 4), log_id(1, 20), log_id(2, 20)] {
+        let device = Arc::new(MemoryDevice::default());
+        let mut store = open(device.clone()).unwrap();
+        let entries = (0..10).map(|index| entry(1, index)).collect();
+        append(&mut store, entries).await.await.unwrap().unwrap();
+        store.fit(log_id(1, 4)).await.unwrap();
+        assert_eq!(ids(&mut store).await.len(), 10, "it has that entry");
+        store.fit(applied).await.unwrap();
+        let mut restarted = open(Arc::new(device.after_power_cut(0))).unwrap();
+        for store in [&mut store, &mut restarted] {
+            assert!(ids(store).await.is_empty());
+            let state = store.get_log_state().await.unwrap();
+            assert_eq!(state.last_purged_log_id, Some(applied));
+            assert_eq!(state.last_log_id, Some(applied));
+            let next = entry(2, applied.index() + 1);
+            let flushed = append(store, vec![next]).await;
+            flushed.await.unwrap().unwrap();
+            // An older state is for others to refuse: what it lacks is gone.
+            store.fit(log_id(1, 3)).await.unwrap();
+            assert_eq!(ids(store).await.len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_purge_waits_until_the_state_is_durable_without_the_log() {
     let device = Arc::new(MemoryDevice::default());
     let (durable, receiver) = watch::channel(Some(3));

@@ -136,6 +136,46 @@ impl LogStore {
         self.read_window(|window| window.purged)
     }
 
+    /// The last log id, deleted or not.
+    pub(crate) fn last(&self) -> Option<LogId> {
+        self.read_window(|window| window.last)
+    }
+
+    /// Has the log go on behind the state, unless it has the entry that the state has applied last. What it
+    /// then holds the state has, or nobody agreed on: openraft deletes it after it has installed a snapshot,
+    /// and does not start where a crash came in between.
+    ///
+    /// # Errors
+    /// [`io::Error`] when the device fails; nothing, or all, was done then.
+    pub(crate) async fn fit(&self, applied: LogId) -> io::Result<()> {
+        let index = applied.index();
+        let purged = self.purged();
+        if purged.is_some_and(|purged| purged.index() >= index) {
+            return Ok(());
+        }
+        let found = self.read(index, index + 1, usize::MAX).await?;
+        if found.first().is_some_and(|entry| entry.log_id == applied) {
+            return Ok(());
+        }
+        let last = self.last();
+        tracing::info!(?last, ?applied, "the log goes on behind the state");
+        self.write_window(|window| {
+            window.truncate_after(purged);
+            window.purge(applied);
+        });
+        let from = purged.map_or(0, |purged| purged.index() + 1);
+        let bytes = vote::encode_log_id(&applied);
+        self.write_durably(vec![
+            Operation::Truncate { from },
+            Operation::Purge { to: index },
+            Operation::Set {
+                fact: Fact::Purged,
+                bytes,
+            },
+        ])
+        .await
+    }
+
     fn read_window<T>(&self, read: impl FnOnce(&Window) -> T) -> T {
         read(&self.window.read().unwrap_or_else(PoisonError::into_inner))
     }

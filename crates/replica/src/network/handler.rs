@@ -44,6 +44,15 @@ impl Handler {
             "it does not know its cluster yet".to_owned(),
         ))
     }
+
+    /// Nobody is given a state that is known to be wrong.
+    fn check_sound(&self) -> PeerResult<()> {
+        if self.core.is_diverged() {
+            let text = "its own state differs from the majority's";
+            return Err(PeerError::Refused(text.to_owned()));
+        }
+        Ok(())
+    }
 }
 
 impl PeerCalls for Handler {
@@ -134,11 +143,10 @@ impl PeerCalls for Handler {
         Box::pin(async move {
             self.check_admitted()?;
             let asker = self.core.local.admit(request.sender)?;
-            if self.core.is_diverged() {
-                let text = "its own state differs from the majority's";
-                return Err(PeerError::Refused(text.to_owned()));
-            }
+            self.check_sound()?;
             let snapshot = self.core.snapshot_at(request.at_least_index).await?;
+            // It may have been found out meanwhile, by an entry of this very snapshot.
+            self.check_sound()?;
             let vote = self.core.raft.server_metrics().borrow_watched().vote;
             let sender = self.core.local.sender(asker);
             let chores = self.core.links.chores.clone();

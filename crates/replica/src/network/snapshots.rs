@@ -11,6 +11,7 @@ use crate::network::protocol::{
 use crate::raft::type_config::TypeConfig;
 use crate::state::snapshot::{Packer, Part, PartError, Snapshot, SnapshotData, Unpacker};
 use crate::state::store::StateStore;
+use flotilla_engine::store::StoreError;
 use futures::StreamExt;
 use openraft::type_config::alias::SnapshotMetaOf;
 use tokio::sync::mpsc;
@@ -69,6 +70,37 @@ pub(crate) struct Received {
     pub(crate) snapshot: Snapshot,
 }
 
+/// Why a snapshot has not arrived.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReceiveError {
+    /// What came, or did not.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// There is no place for it: another peer's would not arrive either.
+    #[error("the snapshot cannot be kept: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl From<PartError> for ReceiveError {
+    fn from(error: PartError) -> Self {
+        match error {
+            PartError::Store(error) => Self::Store(error),
+            PartError::Checksum { .. } | PartError::Unpack(_) | PartError::Incomplete { .. } => {
+                PeerError::Refused(error.to_string()).into()
+            }
+        }
+    }
+}
+
+impl From<ReceiveError> for PeerError {
+    fn from(error: ReceiveError) -> Self {
+        match error {
+            ReceiveError::Peer(error) => error,
+            ReceiveError::Store(_) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 /// Takes the begin of a snapshot.
 pub(crate) async fn receive_begin(
     parts: &mut Requests<SnapshotPart>,
@@ -86,16 +118,14 @@ pub(crate) async fn receive_rows(
     begin: SnapshotBegin,
     mut parts: Requests<SnapshotPart>,
     (store, chores): (&dyn StateStore, &Chores),
-) -> Result<Received, PeerError> {
+) -> Result<Received, ReceiveError> {
+    let last_membership = convert::membership_in(&begin.membership);
     let meta = SnapshotMeta {
         last_log_id: begin.last_log_id.map(convert::log_id_in),
-        last_membership: convert::membership_in(&begin.membership)?,
+        last_membership: last_membership.map_err(PeerError::from)?,
     };
-    let vote = convert::vote_in(begin.vote)?;
-    let incoming = store
-        .receive()
-        .map_err(|error| PeerError::Failed(error.to_string()))?;
-    let mut unpacking = (Unpacker::default(), incoming);
+    let vote = convert::vote_in(begin.vote).map_err(PeerError::from)?;
+    let mut unpacking = (Unpacker::default(), store.receive()?);
     while let Some(part) = parts.next().await {
         match part.part {
             Some(snapshot_part::Part::Rows(rows)) => {
@@ -103,17 +133,16 @@ pub(crate) async fn receive_rows(
                     let (mut unpacker, mut incoming) = unpacking;
                     let writes = unpacker.rows(rows.checksum, &rows.compressed)?;
                     incoming.write(&writes)?;
-                    Ok((unpacker, incoming))
+                    Ok::<_, PartError>((unpacker, incoming))
                 });
                 unpacking = written
                     .await
-                    .map_err(|error| PeerError::Failed(error.to_string()))?
-                    .map_err(refused)?;
+                    .map_err(|error| PeerError::Failed(error.to_string()))??;
             }
             Some(snapshot_part::Part::End(end)) => {
-                let digest = convert::digest_in(&end.digest)?;
+                let digest = convert::digest_in(&end.digest).map_err(PeerError::from)?;
                 let (unpacker, incoming) = unpacking;
-                unpacker.end(end.rows_count, digest).map_err(refused)?;
+                unpacker.end(end.rows_count, digest)?;
                 let snapshot = SnapshotData::Received(incoming);
                 return Ok(Received {
                     vote,
@@ -123,13 +152,8 @@ pub(crate) async fn receive_rows(
             Some(snapshot_part::Part::Begin(_)) | None => break,
         }
     }
-    Err(PeerError::Refused(
-        "the snapshot broke off before its end".to_owned(),
-    ))
-}
-
-fn refused(error: PartError) -> PeerError {
-    PeerError::Refused(error.to_string())
+    let broke_off = "the snapshot broke off before its end".to_owned();
+    Err(PeerError::Refused(broke_off).into())
 }
 
 fn part_out(part: Part) -> snapshot_part::Part {

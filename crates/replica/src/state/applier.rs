@@ -374,7 +374,10 @@ impl ActiveApplier {
             Verdict::Open => {}
             Verdict::Split => applied.after.push(After::Split(index)),
             Verdict::Majority { digest, minority } => {
-                if minority.contains(&self.applier.node_id) {
+                // What was reported of a state that was replaced proves nothing about this one. It may
+                // still be among the reports that came with it, or on its way.
+                let is_own = index > rows::reports_void(reader)?;
+                if is_own && minority.contains(&self.applier.node_id) {
                     let ours = reports[&self.applier.node_id];
                     let divergence = Divergence {
                         index,
@@ -396,28 +399,17 @@ impl ActiveApplier {
     ) {
         let outlets = &self.applier.outlets;
         outlets.counters.entries.fetch_add(1, Ordering::Relaxed);
+        // Before the progress: whoever waited for this entry must not go on with a state that it has
+        // proven wrong.
+        for after in applied.after {
+            self.tell(after);
+        }
         outlets.progress.send_replace(self.progress);
         if let Some(responder) = responder {
             responder.send(applied.outcome);
         }
         if log_id.index().is_multiple_of(self.applier.digest_interval) {
             outlets.checkpoints.send_replace(self.progress);
-        }
-        for after in applied.after {
-            match after {
-                After::Membership(stored) => {
-                    drop(outlets.membership.send_replace(Arc::new(stored)))
-                }
-                After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
-                After::EngineVersion(version) => {
-                    tracing::info!(version, "all members know this engine version, and use it");
-                    outlets.engine_version.send_replace(version);
-                }
-                After::Split(index) => drop(outlets.split.send_replace(Some(index))),
-                After::Divergence(divergence) => {
-                    outlets.divergence.send_replace(Some(divergence));
-                }
-            }
         }
         if !applied.effects.is_empty() || !applied.offers.is_empty() {
             outlets.feed.publish(Notice::Applied(Arc::new(AppliedBatch {
@@ -431,6 +423,22 @@ impl ActiveApplier {
         }
     }
 
+    fn tell(&self, after: After) {
+        let outlets = &self.applier.outlets;
+        match after {
+            After::Membership(stored) => drop(outlets.membership.send_replace(Arc::new(stored))),
+            After::PurgeFloor(index) => drop(outlets.purge_floor.send_replace(index)),
+            After::EngineVersion(version) => {
+                tracing::info!(version, "all members know this engine version, and use it");
+                outlets.engine_version.send_replace(version);
+            }
+            After::Split(index) => drop(outlets.split.send_replace(Some(index))),
+            After::Divergence(divergence) => {
+                outlets.divergence.send_replace(Some(divergence));
+            }
+        }
+    }
+
     /// Puts a snapshot in place of the state, durably, and keeps it as the own one.
     fn install(
         &mut self,
@@ -438,18 +446,13 @@ impl ActiveApplier {
         snapshot: SnapshotData,
     ) -> Result<(), ApplyError> {
         let store = &self.applier.store;
-        let local = rows::identity(self.reader.as_ref())?;
         let mut incoming = snapshot.into_incoming(store.as_ref())?;
         let found = rows::progress(incoming.reader())?.log_id;
         if found != expected {
             return Err(ApplyError::SnapshotMismatch { expected, found });
         }
         self.check_known(rows::engine_version(incoming.reader())?)?;
-        if let Some(identity) = &local {
-            let mut writes = Writes::new();
-            rows::put_identity(&mut writes, identity);
-            incoming.write(&writes)?;
-        }
+        incoming.write(&self.local_rows(expected)?)?;
         incoming.install()?;
         store.capture()?;
         self.reader = store.reader();
@@ -473,5 +476,19 @@ impl ActiveApplier {
         installed.fetch_add(1, Ordering::Relaxed);
         self.applier.clock.observe(self.progress.now_ms);
         Ok(())
+    }
+
+    /// What stays of this node's own rows when the state after the entry `taken` takes the place of this
+    /// one.
+    fn local_rows(&self, taken: Option<LogId>) -> Result<Writes, ApplyError> {
+        let reader = self.reader.as_ref();
+        let mut writes = Writes::new();
+        if let Some(identity) = rows::identity(reader)? {
+            rows::put_identity(&mut writes, &identity);
+        }
+        let taken = taken.map_or(0, |log_id| log_id.index());
+        let reported = self.progress.index().unwrap_or(0).max(taken);
+        rows::put_reports_void(&mut writes, reported.max(rows::reports_void(reader)?));
+        Ok(writes)
     }
 }

@@ -18,4 +18,6 @@ pub(crate) mod snapshot;
 pub(crate) mod store;
 
 #[cfg(test)]
+mod applier_tests;
+#[cfg(test)]
 mod rocks_tests;

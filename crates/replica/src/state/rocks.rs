@@ -114,6 +114,16 @@ impl Inner {
         self.keep_newer(capture)
     }
 
+    /// Removes the last capture.
+    fn forget_captured(&self) -> Result<(), StoreError> {
+        let Some(older) = self.captured().take() else {
+            return Ok(());
+        };
+        older.doom();
+        drop(older);
+        sync_directory(&self.snapshots).map_err(failed)
+    }
+
     /// Keeps the newer of the last capture and this one: one that was under way while a received
     /// state was installed comes last, but is older.
     fn keep_newer(&self, capture: Arc<Generation>) -> Result<Arc<Generation>, StoreError> {
@@ -192,6 +202,7 @@ impl Incoming for ReceivedGeneration {
         let Self { generation, inner } = *self;
         generation.flush()?;
         sync_tree(generation.directory()).map_err(failed)?;
+        inner.forget_captured()?;
         let name = generation
             .directory()
             .file_name()

@@ -121,6 +121,27 @@ fn received_rows_replace_all_there_were_and_survive_a_kill() {
     assert_eq!(directories(&directory.path().join("killed/state")), 1);
 }
 
+/// The copy may be of wrong rows, and of later ones than those that replace them.
+#[test]
+fn received_rows_replace_the_captured_copy_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksState::open(&directory.path().join("live")).unwrap();
+    store.write(&rows(12, "wrong")).unwrap();
+    drop(store.capture().unwrap());
+    let mut incoming = store.receive().unwrap();
+    incoming.write(&rows(9, "received")).unwrap();
+    incoming.install().unwrap();
+    assert!(store.captured().is_none());
+    copy_as_killed(
+        &directory.path().join("live"),
+        &directory.path().join("killed"),
+    );
+    let reopened = RocksState::open(&directory.path().join("killed")).unwrap();
+    assert!(reopened.captured().is_none());
+    let captured = store.capture().unwrap();
+    assert_eq!(value(captured.as_ref()).unwrap(), "received");
+}
+
 #[test]
 fn rows_that_were_not_installed_leave_no_trace() {
     let directory = tempfile::tempdir().unwrap();

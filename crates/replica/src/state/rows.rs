@@ -26,6 +26,7 @@ const RETIRED: [u8; 2] = [REPLICATED, 4];
 const ENGINE_VERSION: [u8; 2] = [REPLICATED, 5];
 const IDENTITY: [u8; 2] = [LOCAL, 1];
 const DIVERGENCE: [u8; 2] = [LOCAL, 2];
+const REPORTS_VOID: [u8; 2] = [LOCAL, 3];
 
 /// A row that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -105,8 +106,23 @@ enum VersionedReports {
 }
 
 #[derive(Serialize, Deserialize)]
+enum VersionedReportsVoid {
+    V1(u64),
+}
+
+#[derive(Serialize, Deserialize)]
 enum VersionedRetired {
     V1(BTreeSet<u64>),
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedEngineVersion {
+    V1(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+enum VersionedPurgeFloor {
+    V1(u64),
 }
 
 pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
@@ -167,21 +183,35 @@ pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
 pub(crate) fn engine_version(rows: &dyn Reader) -> Result<u32, RowError> {
     let bytes = rows.get(&ENGINE_VERSION)?;
     bytes.map_or(Ok(ENGINE_VERSION_FIRST), |bytes| {
-        decode("engine version", &bytes)
+        decode_engine_version(&bytes)
     })
 }
 
 pub(crate) fn put_engine_version(writes: &mut Writes, version: u32) {
-    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&version)));
+    let value = VersionedEngineVersion::V1(version);
+    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&value)));
+}
+
+fn decode_engine_version(bytes: &[u8]) -> Result<u32, RowError> {
+    let VersionedEngineVersion::V1(version) =
+        decode_or_bare("engine version", bytes, VersionedEngineVersion::V1)?;
+    Ok(version)
 }
 
 pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
-    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&index)));
+    let value = VersionedPurgeFloor::V1(index);
+    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&value)));
 }
 
 pub(crate) fn purge_floor(rows: &dyn Reader) -> Result<u64, RowError> {
     let bytes = rows.get(&PURGE_FLOOR)?;
-    bytes.map_or(Ok(0), |bytes| decode("purge floor", &bytes))
+    bytes.map_or(Ok(0), |bytes| decode_purge_floor(&bytes))
+}
+
+fn decode_purge_floor(bytes: &[u8]) -> Result<u64, RowError> {
+    let VersionedPurgeFloor::V1(index) =
+        decode_or_bare("purge floor", bytes, VersionedPurgeFloor::V1)?;
+    Ok(index)
 }
 
 /// The digests that replicas reported after the entry at `index`.
@@ -256,6 +286,21 @@ pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowErr
     Ok(Some(divergence))
 }
 
+pub(crate) fn put_reports_void(writes: &mut Writes, index: u64) {
+    let value = codec::encode(&VersionedReportsVoid::V1(index));
+    writes.insert(REPORTS_VOID.to_vec(), Some(value));
+}
+
+/// The last index at which this replica may have reported the digest of a state that has been replaced
+/// since; 0 when none was.
+pub(crate) fn reports_void(rows: &dyn Reader) -> Result<u64, RowError> {
+    let Some(bytes) = rows.get(&REPORTS_VOID)? else {
+        return Ok(0);
+    };
+    let VersionedReportsVoid::V1(index) = decode("void reports", &bytes)?;
+    Ok(index)
+}
+
 /// Makes the state's rows those of another cluster: with these members, none of them removed before, and
 /// nothing that replicas of the old one had told each other.
 pub(crate) fn put_new_cluster(
@@ -281,8 +326,12 @@ pub(crate) fn check(key: &[u8], value: &[u8]) -> Result<&'static str, RowError> 
             let read = membership::decode_stored(value);
             read.map_err(|error| corrupt("membership", error))?;
         }
-        key if key == PURGE_FLOOR => check_as::<u64>("purge floor", value)?,
-        key if key == ENGINE_VERSION => check_as::<u32>("engine version", value)?,
+        key if key == PURGE_FLOOR => {
+            decode_purge_floor(value)?;
+        }
+        key if key == ENGINE_VERSION => {
+            decode_engine_version(value)?;
+        }
         key if key == RETIRED => check_as::<VersionedRetired>("removed members", value)?,
         key if key == PROGRESS => check_as::<VersionedProgress>("progress", value)?,
         key if key.starts_with(&DIGEST_REPORTS) => {
@@ -319,6 +368,16 @@ fn decode<T: serde::de::DeserializeOwned>(row: &'static str, bytes: &[u8]) -> Re
     codec::decode(bytes).map_err(|error: DecodeError| corrupt(row, error))
 }
 
+/// Reads a row that was a bare number before it had versions. It was never 0, so it is not taken for the
+/// first of them.
+fn decode_or_bare<V, N>(row: &'static str, bytes: &[u8], version: fn(N) -> V) -> Result<V, RowError>
+where
+    V: serde::de::DeserializeOwned,
+    N: serde::de::DeserializeOwned,
+{
+    decode(row, bytes).or_else(|error| decode(row, bytes).map(version).map_err(|_| error))
+}
+
 fn corrupt(row: &'static str, error: impl ToString) -> RowError {
     RowError::Corrupt {
         row,
@@ -352,6 +411,7 @@ mod tests {
         put_purge_floor(&mut writes, 7);
         put_identity(&mut writes, &identity);
         put_divergence(&mut writes, &divergence);
+        put_reports_void(&mut writes, 12);
         put_retired(&mut writes, &BTreeSet::from([4, 9]));
         put_engine_version(&mut writes, 3);
         put_membership(&mut writes, &StoredMembership::default());
@@ -363,6 +423,7 @@ mod tests {
         assert_eq!(engine_version(&store).unwrap(), 3);
         assert_eq!(super::identity(&store).unwrap(), Some(identity));
         assert_eq!(super::divergence(&store).unwrap(), Some(divergence));
+        assert_eq!(reports_void(&store).unwrap(), 12);
         assert_eq!(
             stored_membership(&store).unwrap(),
             StoredMembership::default()
@@ -401,17 +462,32 @@ mod tests {
         put_digest_reports(&mut writes, 9, &BTreeMap::from([(1, 5)]));
         put_retired(&mut writes, &BTreeSet::from([4, 9]));
         put_engine_version(&mut writes, 2);
-        let golden: [(&[u8], &[u8]); 7] = [
-            (&[0xF0, 2], &[1, 7]),
+        put_reports_void(&mut writes, 12);
+        let golden: [(&[u8], &[u8]); 8] = [
+            (&[0xF0, 2], &[1, 0, 7]),
             (&[0xF0, 3, 0, 0, 0, 0, 0, 0, 0, 9], &[1, 0, 1, 1, 5]),
             (&[0xF0, 4], &[1, 0, 2, 4, 9]),
-            (&[0xF0, 5], &[1, 2]),
+            (&[0xF0, 5], &[1, 0, 2]),
             (&[0xF1, 1], &[1, 0, 1, 3, 8, 5, 251, 44, 1]),
             (&[0xF2, 1], &[1, 0, 2, 99]),
             (&[0xF2, 2], &[1, 0, 8, 1, 2]),
+            (&[0xF2, 3], &[1, 0, 12]),
         ];
         let golden = golden.map(|(key, value)| (key.to_vec(), Some(value.to_vec())));
         assert_eq!(writes, Writes::from(golden));
+    }
+
+    #[test]
+    fn rows_from_before_they_had_versions_can_still_be_read() {
+        for number in [1_u32, 2, 7, 250, 300, 70_000] {
+            let floor = codec::encode(&u64::from(number));
+            assert_eq!(decode_purge_floor(&floor).unwrap(), u64::from(number));
+            assert_eq!(check(&PURGE_FLOOR, &floor).unwrap(), "Replica");
+            let version = codec::encode(&number);
+            assert_eq!(decode_engine_version(&version).unwrap(), number);
+        }
+        assert!(decode_engine_version(&[1]).is_err());
+        assert!(decode_purge_floor(&[1, 0, 7, 7]).is_err());
     }
 
     #[test]
@@ -421,6 +497,7 @@ mod tests {
         assert_eq!(purge_floor(&store).unwrap(), 0);
         assert_eq!(engine_version(&store).unwrap(), ENGINE_VERSION_FIRST);
         assert_eq!(identity(&store).unwrap(), None);
+        assert_eq!(reports_void(&store).unwrap(), 0);
     }
 
     #[test]
@@ -446,5 +523,6 @@ mod tests {
         let range = travelling();
         assert!(PROGRESS.to_vec() < range.to && MEMBERSHIP.to_vec() < range.to);
         assert!(IDENTITY.to_vec() >= range.to && DIVERGENCE.to_vec() >= range.to);
+        assert!(REPORTS_VOID.to_vec() >= range.to);
     }
 }

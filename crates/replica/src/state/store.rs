@@ -36,7 +36,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`StoreError`] when the store fails.
     fn capture(&self) -> Result<Arc<dyn SharedReader>, StoreError>;
 
-    /// The copy that the last [`StateStore::capture`] kept, also of an earlier process.
+    /// The copy that the last [`StateStore::capture`] kept, also of an earlier process; none since an
+    /// [`Incoming::install`].
     fn captured(&self) -> Option<Arc<dyn SharedReader>>;
 
     /// Begins to receive rows that will replace all there are.
@@ -62,7 +63,8 @@ pub trait Incoming: Send {
     /// The rows received so far.
     fn reader(&self) -> &dyn Reader;
 
-    /// Makes the rows durable and puts them in place of all there were, by one rename.
+    /// Makes the rows durable and puts them in place of all there were, by one rename. The captured copy
+    /// goes before that: it is of rows that may have been replaced because they were wrong.
     ///
     /// # Errors
     /// [`StoreError`] when the store fails.

@@ -1,22 +1,34 @@
 //! A replica whose state differs from the others' (design rule 11).
 
 use crate::cluster::{Cluster, LONG, register, submit};
+use flotilla_engine::NodeId;
 use flotilla_engine::store::{KeyRange, Order, Reader, StoreError, Visitor, Writes};
 use flotilla_replica::{
-    DirectoryLock, FatalError, Hooks, Incoming, LogDevice, RocksStorage, SharedReader, StateStore,
-    Storage, StorageError, SubmitError, Tuning,
+    DirectoryLock, FatalError, Hooks, Incoming, LogDevice, Replica, RocksStorage, SharedReader,
+    StartError, StateStore, Storage, StorageError, SubmitError, Tuning,
 };
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, timeout};
 
 /// What the broken node cannot see in its own state.
 const FORGOTTEN: &[u8] = b"forgotten";
 
-/// Storage whose reads miss some rows: a fault that only comparing replicas can find.
-struct ForgetfulStorage;
+/// What is wrong with a node's storage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// Reads miss some rows: a fault that only comparing replicas can find.
+    Forgetful,
+    /// No received state can be put in place.
+    Uninstallable,
+}
 
-impl Storage for ForgetfulStorage {
+/// Storage with a fault.
+struct FaultyStorage(Fault);
+
+impl Storage for FaultyStorage {
     fn lock(&self, data_directory: &Path) -> io::Result<DirectoryLock> {
         RocksStorage.lock(data_directory)
     }
@@ -26,17 +38,21 @@ impl Storage for ForgetfulStorage {
     }
 
     fn open_state(&self, data_directory: &Path) -> Result<Arc<dyn StateStore>, StorageError> {
-        Ok(Arc::new(ForgetfulState(
+        Ok(Arc::new(FaultyState(
             RocksStorage.open_state(data_directory)?,
+            self.0,
         )))
     }
 }
 
-struct ForgetfulState(Arc<dyn StateStore>);
+struct FaultyState(Arc<dyn StateStore>, Fault);
 
-impl StateStore for ForgetfulState {
+impl StateStore for FaultyState {
     fn reader(&self) -> Arc<dyn SharedReader> {
-        Arc::new(ForgetfulReader(self.0.reader()))
+        match self.1 {
+            Fault::Forgetful => Arc::new(ForgetfulReader(self.0.reader())),
+            Fault::Uninstallable => self.0.reader(),
+        }
     }
 
     fn frozen(&self, read: &mut dyn FnMut(&dyn Reader)) {
@@ -60,7 +76,27 @@ impl StateStore for ForgetfulState {
     }
 
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError> {
-        self.0.receive()
+        let incoming = self.0.receive()?;
+        Ok(match self.1 {
+            Fault::Forgetful => incoming,
+            Fault::Uninstallable => Box::new(Uninstallable(incoming)),
+        })
+    }
+}
+
+struct Uninstallable(Box<dyn Incoming>);
+
+impl Incoming for Uninstallable {
+    fn write(&mut self, writes: &Writes) -> Result<(), StoreError> {
+        self.0.write(writes)
+    }
+
+    fn reader(&self) -> &dyn Reader {
+        self.0.reader()
+    }
+
+    fn install(self: Box<Self>) -> Result<(), StoreError> {
+        Err(StoreError("no space is left".into()))
     }
 }
 
@@ -101,7 +137,7 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_is_rebuilt_at_its_next
     let broken = cluster.follower().await;
     cluster.stop(broken).await;
     let hooks = Hooks {
-        storage: Arc::new(ForgetfulStorage),
+        storage: Arc::new(FaultyStorage(Fault::Forgetful)),
         ..Hooks::default()
     };
     cluster.start_with(broken, hooks.clone()).await;
@@ -146,4 +182,110 @@ async fn a_replica_that_a_majority_proves_wrong_stops_and_is_rebuilt_at_its_next
     cluster.start(broken).await;
     cluster.agreed().await;
     assert_eq!(cluster.node(broken).counters().snapshots_installed, 0);
+}
+
+/// Marks the state of a node that does not run as one that was found to differ after its first entry.
+fn condemn(data_directory: &Path) {
+    let state = RocksStorage.open_state(data_directory).expect("a state");
+    let divergence = (vec![0xF2, 2], Some(vec![1, 0, 1, 1, 2]));
+    let written = state.write(&Writes::from([divergence]));
+    written.and_then(|()| state.flush()).expect("it is written");
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_replaced_ends_the_start_and_no_member_is_asked_for_ever() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    submit(cluster.node(1), register("pack"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.agreed().await;
+    let broken = cluster.follower().await;
+    cluster.stop(broken).await;
+    condemn(&cluster.data_directory(broken));
+    let hooks = Hooks {
+        storage: Arc::new(FaultyStorage(Fault::Uninstallable)),
+        ..Hooks::default()
+    };
+    let started = timeout(LONG, Replica::start(cluster.config(broken), hooks)).await;
+    let error = started.expect("in time").err().expect("it does not start");
+    assert!(matches!(error, StartError::NotRebuilt(_)), "{error}");
+    assert!(error.to_string().contains("no space is left"), "{error}");
+    assert!(error.hint().contains("disk"), "{}", error.hint());
+    // Nothing is lost by that: with a disk that works it goes on.
+    cluster.start(broken).await;
+    cluster.agreed().await;
+    assert_eq!(cluster.node(broken).counters().snapshots_installed, 1);
+}
+
+#[tokio::test]
+async fn a_start_that_is_given_up_while_the_state_is_replaced_leaves_the_directory_free() {
+    let mut cluster = Cluster::started(2, Tuning::default()).await;
+    cluster.stop(1).await;
+    cluster.stop(2).await;
+    let directory = cluster.data_directory(1);
+    condemn(&directory);
+    // It is asked for its state, and does not answer.
+    let other = TcpListener::bind(cluster.config(2).peer_listen)
+        .await
+        .unwrap();
+    let asked = async {
+        tokio::select! {
+            started = Replica::start(cluster.config(1), Hooks::default()) => started.map(|_| ()),
+            asked = other.accept() => {
+                asked.unwrap();
+                Ok(())
+            }
+        }
+    };
+    timeout(LONG, asked).await.expect("in time").unwrap();
+    let lock = RocksStorage.lock(&directory).unwrap();
+    RocksStorage.open_log(&directory).unwrap();
+    RocksStorage.open_state(&directory).unwrap();
+    drop(lock);
+}
+
+/// With one of three gone, the two that are left need each other's votes: neither may wait until the other
+/// has applied more.
+#[tokio::test]
+async fn a_state_is_replaced_by_an_older_one_where_the_log_has_the_rest() {
+    let mut cluster = Cluster::started(3, Tuning::default()).await;
+    let leader = cluster.leader().await;
+    let broken = cluster.follower().await;
+    let behind = 6 - leader - broken;
+    submit(cluster.node(leader), register("before"))
+        .await
+        .unwrap()
+        .unwrap();
+    cluster.agreed().await;
+    cluster.stop(behind).await;
+    for number in 0..20 {
+        let command = register(&format!("action-{number}"));
+        submit(cluster.node(leader), command)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let (applied, _) = cluster.agreed().await;
+    // It is of the wrong state, and of more of it than the state that comes in its place.
+    let snapshot = cluster
+        .node(broken)
+        .snapshot(NodeId(broken), Instant::now() + LONG);
+    assert!(snapshot.await.unwrap() >= applied);
+    cluster.stop(broken).await;
+    cluster.stop(leader).await;
+    condemn(&cluster.data_directory(broken));
+
+    cluster.start(behind).await;
+    let started = timeout(LONG, cluster.start(broken)).await;
+    started.expect("it waits for nobody's election");
+    cluster.leader().await;
+    submit(cluster.node(behind), register("after"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(cluster.agreed().await.0 > applied);
+    assert_eq!(cluster.node(broken).counters().snapshots_installed, 1);
+    cluster.start(leader).await;
+    cluster.agreed().await;
 }

@@ -1,11 +1,12 @@
 //! Snapshots, purges, and a member that the log no longer reaches.
 
-use crate::cluster::{Cluster, LONG, UNCHANGED, register, submit};
-use flotilla_replica::Tuning;
+use crate::cluster::{Cluster, LONG, REGISTERED, UNCHANGED, register, submit};
+use crate::records::{Payload, last_of, record};
+use flotilla_replica::{Durability, Operation, RocksStorage, Storage, Tuning, backup_directory};
 use std::time::Duration;
 
 /// Snapshots and purges after little, so that a short test sees many.
-fn eager() -> Tuning {
+pub(crate) fn eager() -> Tuning {
     Tuning {
         snapshot_log_bytes: 64 << 10,
         log_bytes_max: 256 << 10,
@@ -15,7 +16,8 @@ fn eager() -> Tuning {
     }
 }
 
-async fn write(cluster: &Cluster, node: u64, numbers: std::ops::Range<u32>) {
+/// Writes commands of 4,000 bytes.
+pub(crate) async fn write(cluster: &Cluster, node: u64, numbers: std::ops::Range<u32>) {
     for number in numbers {
         let command = register(&format!("action-{number}"));
         let mut command = command;
@@ -88,6 +90,50 @@ async fn a_cluster_that_purges_all_the_time_restarts_from_its_snapshots() {
     );
     write(&cluster, 3, 200..260).await;
     cluster.agreed().await;
+}
+
+/// A received state is put in place first, and then the log is cut off that does not go on behind it.
+#[tokio::test]
+async fn a_node_that_crashed_between_the_state_and_the_log_of_a_snapshot_starts_again() {
+    let mut cluster = Cluster::started(1, Tuning::default()).await;
+    cluster.stop(1).await;
+    cluster.start(1).await;
+    cluster.leader().await;
+    let written = submit(cluster.node(1), register("pack")).await;
+    assert_eq!(written.unwrap(), Ok(REGISTERED));
+    let (applied, _) = cluster.agreed().await;
+    cluster.stop(1).await;
+    let log = RocksStorage
+        .open_log(&cluster.data_directory(1))
+        .expect("a log");
+    let (term, last) = last_of(log.as_ref());
+    assert!(term > 1, "the log has an older term");
+    // What it then holds is longer than the state, and of a term in which nobody agreed on it.
+    let from = last - 1;
+    let stale = (from..last + 5).map(|index| Operation::Put {
+        index,
+        record: record((term - 1, index), Payload::Blank),
+    });
+    let operations: Vec<Operation> = [Operation::Truncate { from }]
+        .into_iter()
+        .chain(stale)
+        .collect();
+    log.write(&operations, Durability::Synced).unwrap();
+    drop(log);
+
+    // Nor is it taken for the rest of the log by a backup.
+    let directory = cluster.data_directory(1);
+    let header = backup_directory(&directory, "test".to_owned(), &mut |_| Ok(()));
+    assert_eq!(header.unwrap().index, last);
+    cluster.start(1).await;
+    cluster.leader().await;
+    let again = submit(cluster.node(1), register("pack")).await;
+    assert_eq!(again.unwrap(), Ok(UNCHANGED));
+    assert!(cluster.agreed().await.0 > applied);
+    // Nothing of it is left for the start after that.
+    cluster.stop(1).await;
+    cluster.start(1).await;
+    cluster.leader().await;
 }
 
 /// openraft's issue 2116: a purge that overtakes a queued apply makes its core panic. Small logs,
