@@ -8,6 +8,7 @@ use crate::cluster::formation::{self, Formation, Round};
 use crate::cluster::leadership::{Leadership, watch_leadership};
 use crate::cluster::pulse::Pulse;
 use crate::cluster::rebuild::Rebuild;
+use crate::cluster::room::DataDisk;
 use crate::cluster::{divergence, pulse, recovery, retirement, room, upkeep};
 use crate::core::{Core, SubmitCounters};
 use crate::execution::{Chores, Execution};
@@ -79,6 +80,11 @@ async fn open(config: Config, hooks: Hooks, chores: Chores) -> Result<Arc<Core>,
         return Err(StartError::NotListed(config.node_id));
     }
     let (core, rounds) = assemble(&config, &hooks, &chores).await?;
+    let storage = Arc::clone(&hooks.storage);
+    let directory = config.data_directory.clone();
+    let disk = DataDisk { storage, directory };
+    // Before a peer could ask for more than there is room for.
+    core.measure(&disk);
     let handler = Arc::new(Handler {
         core: Arc::clone(&core),
     });
@@ -91,12 +97,7 @@ async fn open(config: Config, hooks: Hooks, chores: Chores) -> Result<Arc<Core>,
             error,
         })?;
     spawn_tasks(&core, &hooks, rounds);
-    let storage = Arc::clone(&hooks.storage);
-    let directory = config.data_directory.clone();
-    run(
-        &core,
-        room::watch_room(Arc::clone(&core), storage, directory),
-    );
+    run(&core, room::watch_room(Arc::clone(&core), disk));
     let is_settled = formation::round(&core, &config.formation).await? == Round::Settled;
     if !is_settled || !core.is_member() {
         let waiting = Arc::clone(&core);

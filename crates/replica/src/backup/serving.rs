@@ -152,8 +152,10 @@ impl Core {
                 _ => {}
             }
             // Nothing happens while one is being made: it may cover less, so this asks again.
-            let triggered = self.raft.trigger().snapshot().await;
-            triggered.map_err(|_| ReadError::Shutdown)?;
+            if self.has_room_for_snapshot() {
+                let triggered = self.raft.trigger().snapshot().await;
+                triggered.map_err(|_| ReadError::Shutdown)?;
+            }
             sleep(PAUSE).await;
         }
     }

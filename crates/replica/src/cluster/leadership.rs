@@ -4,7 +4,7 @@ use crate::cluster::change::{ChangeRefusal, Judged};
 use crate::core::Core;
 use crate::membership::{StoredMembership, term_of, voters};
 use crate::network::links::Local;
-use crate::raft::type_config::{ConsensusHandle, TypeConfig};
+use crate::raft::type_config::{ConsensusHandle, LogId, TypeConfig};
 use crate::state::rows::Progress;
 use crate::submit::Attempt;
 use flotilla_engine::NodeId;
@@ -17,6 +17,9 @@ use tokio::time::{Instant, timeout_at};
 
 /// A successor that does not take over within this time will not.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// A member that is not further behind than this, when it is looked at, has caught up: what is left takes as
+/// long as any write.
+pub(crate) const LAG_MAX: u64 = 64;
 
 /// Who leads, as this node knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,32 @@ pub struct Leadership {
     pub is_self: bool,
     /// Whether this node leads and has applied an entry of its term: its state is then complete.
     pub is_ready: bool,
+}
+
+/// A voter that follows this node, which leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Follower {
+    pub(crate) node_id: u64,
+    /// The last entry that it is known to have.
+    pub(crate) matched: Option<LogId>,
+    /// How many entries it is behind.
+    pub(crate) lag: u64,
+}
+
+impl Follower {
+    /// Whether what it lacks takes no longer to arrive than any write.
+    pub(crate) fn has_caught_up(&self) -> bool {
+        self.lag <= LAG_MAX
+    }
+}
+
+/// How far a member is behind a log that ends at `last`, of which it is known to have `matched`.
+pub(crate) fn lag(matched: Option<LogId>, last: u64) -> u64 {
+    match matched {
+        Some(matched) => last.saturating_sub(matched.index()),
+        // It is not known to have anything, however short the log is.
+        None => last.max(LAG_MAX + 1),
+    }
 }
 
 /// A leader.
@@ -104,23 +133,41 @@ impl Core {
         }
     }
 
-    /// The voter that follows most closely, of those that have just answered a heartbeat.
+    /// The voter that follows most closely.
     fn successor(&self) -> Option<u64> {
+        let followers = self.followers().into_iter();
+        let closest = followers.max_by_key(|follower| follower.matched);
+        closest.map(|follower| follower.node_id)
+    }
+
+    /// The other voters that have just answered a heartbeat; none at a node that does not lead.
+    pub(crate) fn followers(&self) -> Vec<Follower> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         let voters = metrics.membership_config.membership().get_joint_config();
-        let voters = voters.last()?;
-        let heard = metrics.heartbeat.as_ref()?;
+        let (Some(voters), Some(heard), Some(replication)) = (
+            voters.last(),
+            metrics.heartbeat.as_ref(),
+            metrics.replication.as_ref(),
+        ) else {
+            return Vec::new();
+        };
         let answers = |node_id: &u64| {
             let at = heard.get(node_id).and_then(Option::as_ref);
             at.is_some_and(|at| at.elapsed() < self.tuning.election_max)
         };
-        let followers = metrics.replication.as_ref()?.iter();
-        followers
+        let last = metrics.last_log_index.unwrap_or(0);
+        let follower = |(node_id, matched): (&u64, &Option<LogId>)| Follower {
+            node_id: *node_id,
+            matched: *matched,
+            lag: lag(*matched, last),
+        };
+        let others = replication.iter();
+        others
             .filter(|(node_id, _)| **node_id != self.local.node_id && voters.contains(node_id))
             .filter(|(node_id, _)| answers(node_id))
-            .max_by_key(|(_, matched)| **matched)
-            .map(|(node_id, _)| *node_id)
+            .map(follower)
+            .collect()
     }
 }
 
@@ -139,6 +186,13 @@ pub(crate) async fn watch_leadership(
             *progress.borrow_and_update(),
         );
         let awaits_own_entry = seen.is_self && !seen.is_ready;
+        let is_other = {
+            let known = leadership.borrow();
+            (known.term, known.is_self) != (seen.term, seen.is_self)
+        };
+        if is_other {
+            local.forget_rooms();
+        }
         leadership.send_if_modified(|known| {
             let is_new = *known != seen;
             *known = seen;

@@ -6,6 +6,7 @@
 
 use crate::cluster::change::{ChangeError, ChangeRefusal, ClusterChange, Judged};
 use crate::cluster::formation;
+use crate::cluster::leadership::{LAG_MAX, lag};
 use crate::core::Core;
 use crate::fatal::FatalError;
 use crate::membership::{Member, StoredMembership, cluster_id, voters};
@@ -28,10 +29,8 @@ use tokio::time::{Instant, timeout_at};
 /// The lock of the one change that may be under way; it goes with the change, not with who asked.
 type ChangeTurn = OwnedMutexGuard<()>;
 
-/// A learner that is not further behind than this, when it is looked at, has caught up: what is left
-/// takes as long as any write.
-const LAG_MAX: u64 = 64;
-/// How often it is looked at: replication tells its progress more often than is of interest.
+/// How often a learner that lags is looked at: replication tells its progress more often than is of
+/// interest.
 const LAG_PAUSE: Duration = Duration::from_millis(20);
 /// What the last look at other members, and the answer's way back to whoever asked, take at most.
 const ANSWER_TIME: Duration = Duration::from_millis(700);
@@ -290,11 +289,7 @@ impl Core {
         let metrics = metrics.borrow_watched();
         let matched = metrics.replication.as_ref()?.get(&node_id.0);
         let last = metrics.last_log_index.unwrap_or(0);
-        Some(match matched {
-            Some(Some(matched)) => last.saturating_sub(matched.index()),
-            // It is not known to have anything, however short the log is.
-            Some(None) | None => last.max(LAG_MAX + 1),
-        })
+        Some(lag(matched.copied().flatten(), last))
     }
 
     /// The members as this node knows them, also when that is not committed yet.

@@ -2,18 +2,25 @@
 //!
 //! A node that cannot write its log ends, and starts again only once there is room. So it keeps a reserve. Below
 //! it the cluster takes no new work, while open work goes on and retention frees what it can. Below half of
-//! it nothing is written that can be refused: a leader takes no commands, a follower no entries. What the
-//! reserve is for is the rest: votes, what is committed already, and the stores' own rewriting. With more room
-//! each goes on by itself, a quarter above where it stopped, so that it does not change to and fro.
+//! it a leader takes no commands, and a follower no state of another member. Below a quarter a follower takes no
+//! commands either: in between it still takes what a leader had under way, so that nothing is stuck behind that.
+//! All else it takes at any time: what an election, a change of members and the end of the log's older part
+//! are written as. What the reserve is for is the rest: votes, what is committed already, and the stores' own
+//! rewriting. With more room each goes on by itself, a quarter above where it stopped, so that it does not change
+//! to and fro.
 //!
 //! Members tell the leader of their room with each answer. It serves as far as a quorum of voters has room,
 //! since it can do without the others, and hands over to one of those when it has less itself.
 
+use crate::cluster::leadership::Follower;
 use crate::core::Core;
-use crate::membership::voters;
+use crate::log::record::LogEntry;
+use crate::proposal::Proposal;
 use crate::storage::{DiskSpace, Storage};
 use crate::submit::SubmitError;
 use flotilla_engine::{Admission, NodeId};
+use openraft::EntryPayload;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -33,13 +40,9 @@ pub enum Room {
 impl Room {
     /// What is left with so many bytes free, where it was `self` before.
     fn after(self, free_bytes: u64, reserve_bytes: u64) -> Self {
-        let is_short = |room: Self, bytes: u64| {
-            let margin = if self <= room { bytes / 4 } else { 0 };
-            free_bytes < bytes.saturating_add(margin)
-        };
-        if is_short(Self::ReadOnly, reserve_bytes / 2) {
+        if is_short(free_bytes, reserve_bytes / 2, self == Self::ReadOnly) {
             Self::ReadOnly
-        } else if is_short(Self::ProgressOnly, reserve_bytes) {
+        } else if is_short(free_bytes, reserve_bytes, self <= Self::ProgressOnly) {
             Self::ProgressOnly
         } else {
             Self::Free
@@ -52,24 +55,6 @@ impl Room {
             (Self::ProgressOnly, Admission::Intake) | (Self::ReadOnly, _) => false,
         }
     }
-
-    /// The form in which peers are told.
-    pub(crate) fn to_wire(self) -> u32 {
-        match self {
-            Self::Free => 0,
-            Self::ProgressOnly => 1,
-            Self::ReadOnly => 2,
-        }
-    }
-
-    /// Reads what [`Room::to_wire`] wrote; what a newer version says is taken for the least.
-    pub(crate) fn from_wire(wire: u32) -> Self {
-        match wire {
-            0 => Self::Free,
-            1 => Self::ProgressOnly,
-            _ => Self::ReadOnly,
-        }
-    }
 }
 
 /// The disk of a data directory, as it was measured last.
@@ -79,6 +64,41 @@ pub(crate) struct Disk {
     pub(crate) space: Option<DiskSpace>,
     /// What is still written to it.
     pub(crate) room: Room,
+    /// Whether not even commands are written that a leader has under way.
+    is_full: bool,
+}
+
+impl Disk {
+    /// The same disk, measured again.
+    fn after(self, space: Option<DiskSpace>, reserve_bytes: u64) -> Self {
+        let Some(DiskSpace { free_bytes, .. }) = space else {
+            return Self::default();
+        };
+        Self {
+            space,
+            room: self.room.after(free_bytes, reserve_bytes),
+            is_full: is_short(free_bytes, reserve_bytes / 4, self.is_full),
+        }
+    }
+
+    /// Whether so many bytes can be written; always where the disk is not looked at.
+    fn fits(self, bytes: u64, reserve_bytes: u64) -> bool {
+        let is_watched = reserve_bytes > 0;
+        let space = self.space.filter(|_| is_watched);
+        space.is_none_or(|space| space.free_bytes >= bytes)
+    }
+}
+
+/// Whether less than `bytes` are free; once they were, more must be before it is over.
+fn is_short(free_bytes: u64, bytes: u64, was_short: bool) -> bool {
+    let margin = if was_short { bytes / 4 } else { 0 };
+    free_bytes < bytes.saturating_add(margin)
+}
+
+/// Where a disk is measured.
+pub(crate) struct DataDisk {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) directory: PathBuf,
 }
 
 impl Core {
@@ -99,34 +119,44 @@ impl Core {
         }
     }
 
+    /// Whether these entries of a leader are written here, at a follower.
+    pub(crate) fn keeps(&self, entries: &[LogEntry]) -> bool {
+        let is_command =
+            |entry: &LogEntry| matches!(entry.payload, EntryPayload::Normal(Proposal::Commands(_)));
+        !self.disk.borrow().is_full || !entries.iter().any(is_command)
+    }
+
+    /// Whether another member's state can be received beside the own one. It is taken to be about as large.
+    pub(crate) fn has_room_for_state(&self) -> bool {
+        let figures = self.store.figures().unwrap_or_default();
+        let state_bytes = figures.files_bytes.saturating_add(figures.buffers_bytes);
+        let reserve_bytes = self.tuning.disk_reserve_bytes;
+        let needed = state_bytes.saturating_add(reserve_bytes / 2);
+        let disk = *self.disk.borrow();
+        disk.room > Room::ReadOnly && disk.fits(needed, reserve_bytes)
+    }
+
+    /// Whether there is room for a snapshot of the own state: it writes what is not in files yet, and links the
+    /// rest. It is what the log can be cut by, so the reserve is good for it.
+    pub(crate) fn has_room_for_snapshot(&self) -> bool {
+        let figures = self.store.figures().unwrap_or_default();
+        let disk = *self.disk.borrow();
+        disk.fits(figures.buffers_bytes, self.tuning.disk_reserve_bytes)
+    }
+
     /// The room that a quorum of voters has at least; everything while only this member can be short of it.
     /// Asked for each command, so voters are counted only while another one says that it is short.
     fn quorum_room(&self) -> Room {
         if self.local.have_all_room() {
             return Room::Free;
         }
-        let mut rooms: Vec<Room> = self
-            .voters_rooms()
-            .into_iter()
-            .map(|(_, room)| room)
-            .collect();
-        rooms.sort_unstable_by(|one, other| other.cmp(one));
-        rooms.get(rooms.len() / 2).copied().unwrap_or_default()
-    }
-
-    fn voters_rooms(&self) -> Vec<(u64, Room)> {
         let membership = self.membership();
-        let room_of = |node_id: u64| {
-            if node_id == self.local.node_id {
-                self.room()
-            } else {
-                self.local.room_of(node_id)
-            }
-        };
-        voters(membership.membership())
-            .into_iter()
-            .map(|node_id| (node_id, room_of(node_id)))
-            .collect()
+        let voters = membership.membership().get_joint_config();
+        quorum_room(voters, |node_id| match node_id {
+            own if own == self.local.node_id => self.room(),
+            // Who has not been heard yet is not held against the others.
+            other => self.local.room_of(other).unwrap_or_default(),
+        })
     }
 
     /// Has a voter with more room lead, if this node leads and there is one.
@@ -135,32 +165,41 @@ impl Core {
         if own == Room::Free || !self.leadership.borrow().is_self {
             return;
         }
-        let roomiest = self
-            .voters_rooms()
-            .into_iter()
-            .max_by_key(|(_, room)| *room);
-        if let Some((node_id, room)) = roomiest
-            && room > own
-        {
+        let followers = self.followers().into_iter();
+        let followers = followers.map(|follower| (self.local.room_of(follower.node_id), follower));
+        if let Some(to) = roomiest(own, followers) {
             let deadline = Instant::now() + self.tuning.upkeep_interval;
-            let to = NodeId(node_id);
-            tracing::info!(to = to.0, "another member has more room: it shall lead");
-            drop(self.transfer_leader(Some(to), deadline).await);
+            tracing::info!(to, "another member has more room: it shall lead");
+            drop(self.transfer_leader(Some(NodeId(to)), deadline).await);
+        }
+    }
+
+    /// Takes note of how much room there is on the disk.
+    pub(crate) fn measure(&self, disk: &DataDisk) {
+        match disk.storage.space(&disk.directory) {
+            Ok(space) => self.measured(space),
+            // What was known stays: a disk that cannot be asked fails elsewhere, too.
+            Err(error) => tracing::warn!(%error, "the room on the disk cannot be measured"),
         }
     }
 
     fn measured(&self, space: Option<DiskSpace>) {
         let reserve_bytes = self.tuning.disk_reserve_bytes;
-        let known = self.room();
-        let room = space.map_or(Room::Free, |space| {
-            known.after(space.free_bytes, reserve_bytes)
-        });
-        self.disk.send_replace(Disk { space, room });
-        if room == known {
+        let known = *self.disk.borrow();
+        let disk = known.after(space, reserve_bytes);
+        self.disk.send_replace(disk);
+        let free_bytes = space.map_or(0, |space| space.free_bytes);
+        if disk.is_full && !known.is_full {
+            tracing::error!(
+                free_bytes,
+                reserve_bytes,
+                "the disk is all but full: no commands are written, whoever leads"
+            );
+        }
+        if disk.room == known.room {
             return;
         }
-        let free_bytes = space.map_or(0, |space| space.free_bytes);
-        match room {
+        match disk.room {
             Room::Free => tracing::info!(free_bytes, "the disk has room again"),
             Room::ProgressOnly => tracing::warn!(
                 free_bytes,
@@ -176,17 +215,33 @@ impl Core {
     }
 }
 
+/// The room that a quorum of the voters has at least; of both sets of them, while they change.
+fn quorum_room(sets: &[BTreeSet<u64>], room_of: impl Fn(u64) -> Room) -> Room {
+    let rooms = sets.iter().map(|voters| {
+        let mut rooms: Vec<Room> = voters.iter().map(|node_id| room_of(*node_id)).collect();
+        rooms.sort_unstable_by(|one, other| other.cmp(one));
+        rooms.get(rooms.len() / 2).copied().unwrap_or_default()
+    });
+    rooms.min().unwrap_or_default()
+}
+
+/// The follower to lead in the place of one with this room: it has more, as it has said itself, and nearly all
+/// of the log.
+fn roomiest(own: Room, followers: impl Iterator<Item = (Option<Room>, Follower)>) -> Option<u64> {
+    followers
+        .filter_map(|(room, follower)| Some((room?, follower)))
+        .filter(|(room, follower)| *room > own && follower.has_caught_up())
+        .max_by_key(|(room, follower)| (*room, follower.matched))
+        .map(|(_, follower)| follower.node_id)
+}
+
 /// Measures the disk until it is dropped.
-pub(crate) async fn watch_room(core: Arc<Core>, storage: Arc<dyn Storage>, directory: PathBuf) {
+pub(crate) async fn watch_room(core: Arc<Core>, disk: DataDisk) {
     let mut ticks = interval(core.tuning.upkeep_interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match storage.space(&directory) {
-            Ok(space) => core.measured(space),
-            // What was known stays: a disk that cannot be asked fails elsewhere, too.
-            Err(error) => tracing::warn!(%error, "the room on the disk cannot be measured"),
-        }
+        core.measure(&disk);
         core.yield_to_room().await;
     }
 }
@@ -194,6 +249,7 @@ pub(crate) async fn watch_room(core: Arc<Core>, storage: Arc<dyn Storage>, direc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::raft::type_config::LogId;
 
     #[test]
     fn new_work_stops_first_then_everything_and_each_goes_on_with_a_margin() {
@@ -241,10 +297,71 @@ mod tests {
     }
 
     #[test]
-    fn peers_understand_each_other() {
-        for room in [Room::ReadOnly, Room::ProgressOnly, Room::Free] {
-            assert_eq!(Room::from_wire(room.to_wire()), room);
+    fn what_is_under_way_is_written_down_to_a_quarter_and_again_with_a_margin() {
+        let mut disk = Disk::default();
+        let mut seen = Vec::new();
+        for free_bytes in [1000, 399, 200, 199, 249, 250, 199] {
+            let bytes = 1000;
+            disk = disk.after(Some(DiskSpace { free_bytes, bytes }), 800);
+            seen.push((disk.room == Room::ReadOnly, disk.is_full));
         }
-        assert_eq!(Room::from_wire(9), Room::ReadOnly);
+        let (free, low, full) = ((false, false), (true, false), (true, true));
+        assert_eq!(seen, [free, low, low, full, full, low, full]);
+        assert!(!disk.after(None, 800).is_full);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_begun_unless_the_disk_is_not_looked_at() {
+        let space = DiskSpace {
+            free_bytes: 100,
+            bytes: 1000,
+        };
+        let disk = Disk::default().after(Some(space), 8);
+        assert!(disk.fits(100, 8) && !disk.fits(101, 8));
+        assert!(disk.fits(101, 0));
+        assert!(Disk::default().fits(u64::MAX, 8));
+    }
+
+    #[test]
+    fn while_voters_change_a_quorum_of_both_sets_has_the_room() {
+        use Room::{Free, ReadOnly};
+        let full = |full: &'static [u64]| {
+            move |node_id| match full.contains(&node_id) {
+                true => ReadOnly,
+                false => Free,
+            }
+        };
+        let three = [BTreeSet::from([1, 2, 3])];
+        assert_eq!(quorum_room(&three, full(&[1])), Free);
+        assert_eq!(quorum_room(&three, full(&[1, 2])), ReadOnly);
+        // Of all five, three have room; of the first three, one.
+        let both = [BTreeSet::from([1, 2, 3]), BTreeSet::from([3, 4, 5])];
+        assert_eq!(quorum_room(&both, full(&[1, 2])), ReadOnly);
+        assert_eq!(quorum_room(&both, full(&[1, 4])), Free);
+        assert_eq!(quorum_room(&[], full(&[])), Free);
+    }
+
+    #[test]
+    fn a_leader_yields_to_a_follower_that_has_said_that_it_has_room_and_has_the_log() {
+        use Room::{Free, ProgressOnly, ReadOnly};
+        let follower = |node_id, lag| Follower {
+            node_id,
+            matched: Some(LogId::new_term_index(1, 1_000 - lag)),
+            lag,
+        };
+        let chosen = |followers: Vec<(Option<Room>, Follower)>| {
+            roomiest(ProgressOnly, followers.into_iter())
+        };
+        let near = (Some(Free), follower(2, 1));
+        let far = (Some(Free), follower(3, 900));
+        assert_eq!(chosen(vec![near, far]), Some(2));
+        assert_eq!(chosen(vec![far]), None);
+        assert_eq!(chosen(vec![(None, follower(2, 0))]), None);
+        assert_eq!(chosen(vec![(Some(ProgressOnly), follower(2, 0))]), None);
+        let other = (Some(Free), follower(4, 0));
+        assert_eq!(chosen(vec![near, other, far]), Some(4));
+        let little = (Some(ProgressOnly), follower(5, 0));
+        let from_full = roomiest(ReadOnly, [near, little].into_iter());
+        assert_eq!(from_full, Some(2));
     }
 }

@@ -42,7 +42,7 @@ async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
     let applying = Duration::from_micros(core.outlets.counters.busy_micros.load(Ordering::Relaxed));
     let is_due = bytes > core.tuning.snapshot_log_bytes
         || applying.saturating_sub(*replay_base) > core.tuning.snapshot_replay;
-    if is_due && core.raft.trigger().snapshot().await.is_ok() {
+    if is_due && core.has_room_for_snapshot() && core.raft.trigger().snapshot().await.is_ok() {
         *replay_base = applying;
     }
 }

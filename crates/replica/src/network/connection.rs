@@ -1,6 +1,5 @@
 //! How openraft reaches a peer.
 
-use crate::cluster::room::Room;
 use crate::execution::Chores;
 use crate::membership::Member;
 use crate::network::calls::{Answers, PeerCalls, PeerError};
@@ -158,7 +157,7 @@ impl Session<'_> {
                     self.received += 1;
                     let (local, target) = (&self.connection.local, self.connection.target);
                     local.clock.hear(target, response.wall_ms);
-                    local.hear_room(target, Room::from_wire(response.room));
+                    local.hear_room(target, convert::room_in(response.room));
                     return Some(match convert::appended_in(response) {
                         Ok(result) => (Ok(result), Some(self)),
                         Err(error) => (Err(NetworkError::new(&error).into()), None),

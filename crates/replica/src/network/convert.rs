@@ -107,8 +107,25 @@ pub(crate) fn appended_out(
     };
     protocol::AppendResponse {
         wall_ms,
-        room: room.to_wire(),
+        room: room_out(room),
         result: Some(result),
+    }
+}
+
+fn room_out(room: Room) -> u32 {
+    match room {
+        Room::Free => 0,
+        Room::ProgressOnly => 1,
+        Room::ReadOnly => 2,
+    }
+}
+
+/// What a newer version says is taken for the least.
+pub(crate) fn room_in(room: u32) -> Room {
+    match room {
+        0 => Room::Free,
+        1 => Room::ProgressOnly,
+        _ => Room::ReadOnly,
     }
 }
 
@@ -247,6 +264,14 @@ mod tests {
         altered[10] ^= 1;
         sent.records[0] = altered.into();
         assert!(matches!(append_in(sent), Err(MessageError::Record(_))));
+    }
+
+    #[test]
+    fn peers_understand_how_much_room_another_has() {
+        for room in [Room::ReadOnly, Room::ProgressOnly, Room::Free] {
+            assert_eq!(room_in(room_out(room)), room);
+        }
+        assert_eq!(room_in(9), Room::ReadOnly);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::submit::{Attempt, SubmitError};
 use flotilla_engine::{Command, Rejection, Reply, codec};
 use futures::StreamExt;
 use openraft::async_runtime::watch::WatchReceiver;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -62,9 +63,6 @@ impl PeerCalls for Handler {
             let core = Arc::clone(&self.core);
             // A request that cannot be read or kept ends the stream; the leader then tries again.
             let requests = requests.scan(core, |core, request| {
-                if core.room() == Room::ReadOnly && !request.records.is_empty() {
-                    return futures::future::ready(None);
-                }
                 let read = core
                     .local
                     .admit(request.sender.clone())
@@ -72,7 +70,7 @@ impl PeerCalls for Handler {
                 if let Err(error) = &read {
                     tracing::warn!(%error, "an append was refused");
                 }
-                futures::future::ready(read.ok())
+                ready(read.ok().filter(|request| core.keeps(&request.entries)))
             });
             let core = Arc::clone(&self.core);
             let answers = self
@@ -122,8 +120,15 @@ impl PeerCalls for Handler {
                     "another snapshot is being installed".to_owned(),
                 ));
             };
+            if !self.core.has_room_for_state() {
+                let text = "there is too little room on its disk for a snapshot";
+                return Err(PeerError::Failed(text.to_owned()));
+            }
+            let core = Arc::clone(&self.core);
+            // What it was taken to need was no more than a guess.
+            let parts = parts.take_while(move |_| ready(core.room() > Room::ReadOnly));
             let place = (self.core.store.as_ref(), &self.core.links.chores);
-            let received = snapshots::receive_rows(begin, parts, place).await?;
+            let received = snapshots::receive_rows(begin, parts.boxed(), place).await?;
             let installed = self
                 .core
                 .raft

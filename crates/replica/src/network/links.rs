@@ -23,7 +23,7 @@ pub(crate) struct Local {
     cluster_id: OnceLock<String>,
     /// Where clients reach the others, as they said last.
     client_addresses: Mutex<BTreeMap<u64, String>>,
-    /// What those of the others still write that have little room, as they said last.
+    /// What the others still write, as they have said since the leader changed last.
     rooms: Mutex<BTreeMap<u64, Room>>,
 }
 
@@ -119,20 +119,23 @@ impl Local {
 
     /// Takes note of what a node still writes.
     pub(crate) fn hear_room(&self, node_id: u64, room: Room) {
-        match room {
-            Room::Free => self.rooms().remove(&node_id),
-            Room::ProgressOnly | Room::ReadOnly => self.rooms().insert(node_id, room),
-        };
+        self.rooms().insert(node_id, room);
     }
 
-    /// What a node still writes, as it said last.
-    pub(crate) fn room_of(&self, node_id: u64) -> Room {
-        self.rooms().get(&node_id).copied().unwrap_or_default()
+    /// Forgets what the others still write: only a leader is told, and what it was told before it was one
+    /// the last time may be wrong by now.
+    pub(crate) fn forget_rooms(&self) {
+        self.rooms().clear();
+    }
+
+    /// What a node still writes, as it said last; `None` while it has said nothing.
+    pub(crate) fn room_of(&self, node_id: u64) -> Option<Room> {
+        self.rooms().get(&node_id).copied()
     }
 
     /// Whether all others write everything, as far as is known.
     pub(crate) fn have_all_room(&self) -> bool {
-        self.rooms().is_empty()
+        self.rooms().values().all(|room| *room == Room::Free)
     }
 
     fn rooms(&self) -> MutexGuard<'_, BTreeMap<u64, Room>> {

@@ -1,11 +1,12 @@
 //! Disks that fill up, and empty again.
 
 use crate::cluster::{Cluster, LONG, register, submit};
+use crate::snapshots::{eager, write};
 use flotilla_engine::ids::{ActionName, Namespace};
-use flotilla_engine::{Body, Command, DeleteAction};
+use flotilla_engine::{Body, Command, DeleteAction, NodeId};
 use flotilla_replica::{
-    DirectoryLock, DiskSpace, Hooks, LogDevice, Replica, RocksStorage, Room, StateStore, Storage,
-    StorageError, SubmitError, Tuning,
+    ClusterChange, DirectoryLock, DiskSpace, Hooks, LogDevice, Replica, RocksStorage, Room,
+    StateStore, Storage, StorageError, SubmitError, Tuning,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +19,11 @@ use tokio::time::sleep;
 const RESERVE_BYTES: u64 = 1_000;
 const FREE: u64 = 2 * RESERVE_BYTES;
 const LOW: u64 = RESERVE_BYTES * 3 / 4;
-const FULL: u64 = RESERVE_BYTES / 4;
+const FULL: u64 = RESERVE_BYTES * 3 / 8;
+/// Not even what a leader has under way is written.
+const BARE: u64 = RESERVE_BYTES / 8;
+/// Also for a whole state.
+const VAST: u64 = 1 << 40;
 
 /// A disk with as much room as the test says.
 struct TestedDisk(Arc<AtomicU64>);
@@ -52,24 +57,35 @@ struct Disks {
 impl Disks {
     async fn started() -> Self {
         let tuning = Tuning {
-            disk_reserve_bytes: RESERVE_BYTES,
             upkeep_interval: Duration::from_millis(100),
             ..Tuning::default()
         };
-        let mut cluster = Cluster::started(3, tuning).await;
-        let mut free = BTreeMap::new();
-        for id in cluster.ids() {
-            let bytes = Arc::new(AtomicU64::new(FREE));
-            let hooks = Hooks {
-                storage: Arc::new(TestedDisk(Arc::clone(&bytes))),
-                ..Hooks::default()
-            };
-            free.insert(id, bytes);
-            cluster.stop(id).await;
-            cluster.start_with(id, hooks).await;
-            cluster.leader().await;
+        Self::tuned(tuning).await
+    }
+
+    async fn tuned(tuning: Tuning) -> Self {
+        let tuning = Tuning {
+            disk_reserve_bytes: RESERVE_BYTES,
+            ..tuning
+        };
+        let cluster = Cluster::new(3, tuning);
+        let free = (1..=3).map(|id| (id, Arc::new(AtomicU64::new(FREE))));
+        let free = free.collect();
+        let mut disks = Self { cluster, free };
+        for id in 1..=3 {
+            disks.start(id).await;
         }
-        Self { cluster, free }
+        disks.cluster.leader().await;
+        disks
+    }
+
+    /// Starts a node on its disk.
+    async fn start(&mut self, id: u64) {
+        let hooks = Hooks {
+            storage: Arc::new(TestedDisk(Arc::clone(&self.free[&id]))),
+            ..Hooks::default()
+        };
+        self.cluster.start_with(id, hooks).await;
     }
 
     /// Leaves so much room on a node's disk, and waits until the node has seen it.
@@ -152,11 +168,67 @@ async fn a_leader_whose_disk_is_full_lets_one_with_room_lead() {
 }
 
 #[tokio::test]
-async fn a_follower_whose_disk_is_full_takes_no_entries_until_it_empties() {
+async fn a_leader_whose_disk_is_full_does_not_wait_for_a_voter_that_is_gone() {
+    let mut disks = Disks::started().await;
+    let leader = disks.cluster.leader().await;
+    let ids = disks.cluster.ids().into_iter();
+    let followers: Vec<u64> = ids.filter(|id| *id != leader).collect();
+    // What it has said last is that its disk has room.
+    disks.cluster.kill(followers[1]);
+    disks.leave(leader, LOW, Room::ProgressOnly).await;
+    until(async || disks.cluster.leader().await == followers[0]).await;
+    taken(disks.cluster.node(leader), || register("one")).await;
+}
+
+#[tokio::test]
+async fn a_leader_is_elected_while_all_disks_are_full() {
+    let mut disks = Disks::started().await;
+    let leader = disks.cluster.leader().await;
+    submit(disks.cluster.node(leader), register("one"))
+        .await
+        .unwrap()
+        .unwrap();
+    disks.cluster.agreed().await;
+    disks.leave_on_all(BARE, Room::ReadOnly).await;
+    disks.cluster.kill(leader);
+    disks.start(leader).await;
+    disks.leave(leader, BARE, Room::ReadOnly).await;
+    // It has written an entry of its term, and the others too.
+    disks.cluster.leader().await;
+    let asked = disks.cluster.node(leader);
+    refused(asked, || delete("one")).await;
+    let deadline = tokio::time::Instant::now() + LONG;
+    asked.read_index(deadline).await.expect("reads go on");
+    // So do changes of members: to take one out may be all that is left to do.
+    let victim = disks.cluster.follower().await;
+    let node_id = NodeId(victim);
+    let asked = disks.cluster.leader().await;
+    let remove = ClusterChange::RemoveNode { node_id };
+    assert!(disks.cluster.change(asked, remove).await.unwrap());
+    disks.cluster.kill(victim);
+    disks.leave_on_all(FREE, Room::Free).await;
+    taken(disks.cluster.node(asked), || delete("one")).await;
+    disks.cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn a_follower_whose_disk_is_nearly_full_takes_what_others_agree_on() {
     let disks = Disks::started().await;
     let follower = disks.cluster.follower().await;
     let leader = disks.cluster.leader().await;
     disks.leave(follower, FULL, Room::ReadOnly).await;
+    for name in ["one", "two", "three"] {
+        taken(disks.cluster.node(leader), || register(name)).await;
+    }
+    disks.cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn a_follower_whose_disk_is_full_takes_no_entries_until_it_empties() {
+    let disks = Disks::started().await;
+    let follower = disks.cluster.follower().await;
+    let leader = disks.cluster.leader().await;
+    disks.leave(follower, BARE, Room::ReadOnly).await;
     let before = disks.cluster.node(follower).gauges().last_log_index;
     for name in ["one", "two", "three"] {
         taken(disks.cluster.node(leader), || register(name)).await;
@@ -167,4 +239,28 @@ async fn a_follower_whose_disk_is_full_takes_no_entries_until_it_empties() {
     assert!(disks.cluster.node(leader).gauges().last_log_index >= before + 3);
     disks.leave(follower, FREE, Room::Free).await;
     disks.cluster.agreed().await;
+}
+
+#[tokio::test]
+async fn a_follower_whose_disk_is_full_takes_no_state_until_it_empties() {
+    let mut disks = Disks::tuned(eager()).await;
+    disks.leave_on_all(VAST, Room::Free).await;
+    let leader = disks.cluster.leader().await;
+    let absent = disks.cluster.follower().await;
+    let last = disks.cluster.node(absent).gauges().last_log_index;
+    disks.cluster.stop(absent).await;
+    write(&disks.cluster, leader, 0..200).await;
+    let leading = disks.cluster.node(leader);
+    until(async || leading.gauges().purged_index > last + 1).await;
+    disks.free[&absent].store(FULL, Ordering::Relaxed);
+    disks.start(absent).await;
+    // It is offered one at once, and again and again.
+    write(&disks.cluster, leader, 200..220).await;
+    let behind = disks.cluster.node(absent);
+    assert_eq!(behind.gauges().room, Room::ReadOnly);
+    assert_eq!(behind.counters().snapshots_installed, 0);
+    disks.leave(absent, VAST, Room::Free).await;
+    disks.cluster.agreed().await;
+    let caught_up = disks.cluster.node(absent).counters();
+    assert!(caught_up.snapshots_installed > 0);
 }
