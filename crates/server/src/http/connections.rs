@@ -1,6 +1,6 @@
 //! Connections over HTTP/1, bounded in number and in the time that they may do nothing useful.
 
-use super::router;
+use super::{router, starting_router};
 use crate::context::Context;
 use crate::limits::{HTTP_CONNECTIONS_MAX, HTTP_HEADERS_DEADLINE, STOP_GRACE};
 use crate::tls::{Port, Tls};
@@ -8,6 +8,8 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -44,6 +46,20 @@ pub(crate) fn serve(
         connections.close();
         connections.wait().await;
     })
+}
+
+/// Serves HTTP while the node starts, until it is dropped: a start may take long, and whoever probes the node
+/// must not end it for that.
+pub(crate) async fn serve_start(listener: &TcpListener, tls: Option<Arc<Tls>>) -> Infallible {
+    let started = CancellationToken::new();
+    let _started = started.clone().drop_guard();
+    let door = Door {
+        router: starting_router(),
+        tls,
+        shutdown: started,
+    };
+    accept(listener, &door, &TaskTracker::new()).await;
+    pending().await
 }
 
 /// What each connection is served with.

@@ -6,7 +6,7 @@ mod probes;
 mod problem;
 mod report;
 
-pub(crate) use connections::serve;
+pub(crate) use connections::{serve, serve_start};
 pub use probes::{LIVE_PATH, METRICS_PATH, READY_PATH};
 
 use self::problem::Problem;
@@ -38,6 +38,20 @@ fn router(context: Arc<Context>) -> Router {
         .fallback(async || missing())
         .method_not_allowed_fallback(async || wrong_method())
         .with_state(context)
+}
+
+/// The paths of a node whose replica has not started yet: it lives, and can do nothing.
+fn starting_router() -> Router {
+    Router::new()
+        .route(LIVE_PATH, get(probes::starting))
+        .fallback(async || starting())
+}
+
+fn starting() -> Problem {
+    let message = "expected the node to serve, but it is still starting";
+    let refusal = Refusal::new(ServerCode::NotReadable, message)
+        .with_hint("it may be taking its state from another member; the node's log says so");
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, refusal)
 }
 
 fn missing() -> Problem {

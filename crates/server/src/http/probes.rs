@@ -25,6 +25,11 @@ pub(super) async fn live(State(context): State<Arc<Context>>) -> Result<Response
     Ok(status("live"))
 }
 
+/// `/livez` while the node starts: it does so for as long as it takes.
+pub(super) async fn starting() -> Response {
+    status("live")
+}
+
 /// `/readyz`: whether the node may serve.
 pub(super) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, Problem> {
     readiness::check(&context).map_err(unavailable)?;

@@ -48,7 +48,9 @@ pub struct Server {
 
 impl Server {
     /// Starts a node: its replica, its services and what it does by itself. Returns as soon as
-    /// clients can connect, over gRPC and HTTP; [`Server::ready`] waits for a leader.
+    /// clients can connect, over gRPC and HTTP; [`Server::ready`] waits for a leader. That may take long where
+    /// another member's state has to be taken first: probes over HTTP are answered meanwhile. To give it up,
+    /// drop it.
     ///
     /// # Errors
     /// [`ServerError`] when the configuration is wrong, a port is taken or the data directory
@@ -74,7 +76,11 @@ impl Server {
             observer: metrics.clone(),
             ..Hooks::default()
         };
-        let replica = Replica::start(replica_config(&config, &client_address), hooks).await?;
+        let replica = Replica::start(replica_config(&config, &client_address), hooks);
+        let replica = tokio::select! {
+            started = replica => started?,
+            never = http::serve_start(&http_listener, tls.clone()) => match never {},
+        };
         let tracer = Tracer::start(&config, &replica)?;
         let (subscription, left) = (replica.subscribe(), replica.subscribe());
         let context = Arc::new(Context {

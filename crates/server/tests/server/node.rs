@@ -2,7 +2,8 @@
 
 use crate::patience::until;
 use flotilla_api::v1;
-use flotilla_replica::{StartError, StorageError};
+use flotilla_engine::store::Writes;
+use flotilla_replica::{RocksStorage, StartError, Storage, StorageError};
 use flotilla_server::{Peer, Server, ServerConfig, ServerError};
 use futures::future::join_all;
 use std::net::{SocketAddr, TcpListener};
@@ -106,6 +107,25 @@ impl Node {
         .await;
         server.ready().await.unwrap();
         Self::serve(server, data)
+    }
+
+    /// Stops the node, which is alone in its cluster, and marks its state as one that differs from the others':
+    /// its start then waits for a member that has another.
+    pub(crate) async fn condemn(self) -> (ServerConfig, tempfile::TempDir) {
+        let (result, data) = self.stop().await;
+        result.unwrap();
+        let config = ServerConfig {
+            http_listen: free_address(),
+            ..config(data.path())
+        };
+        let state = until("the stores to be closed", async || {
+            RocksStorage.open_state(&config.data_dir).ok()
+        })
+        .await;
+        let divergence = (vec![0xF2, 2], Some(vec![1, 0, 1, 1, 2]));
+        state.write(&Writes::from([divergence])).unwrap();
+        state.flush().unwrap();
+        (config, data)
     }
 
     pub(crate) fn channel(&self) -> Channel {

@@ -4,8 +4,10 @@ use crate::node::{Node, refused, start_of};
 use crate::patience::until;
 use crate::web::get;
 use flotilla_api::v1;
-use flotilla_server::{METRICS, Metric, MetricKind};
+use flotilla_replica::{RocksStorage, Storage};
+use flotilla_server::{METRICS, Metric, MetricKind, Server};
 use std::collections::{BTreeMap, BTreeSet};
+use tokio::net::TcpStream;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -196,6 +198,29 @@ async fn a_node_that_waits_for_its_cluster_lives_and_is_not_ready_and_says_why()
     let page = Page::of(&node).await;
     assert_eq!(page.value("flotilla_ready"), 0.0);
     assert_eq!(page.value("flotilla_raft_leader_id"), 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_start_takes_long_lives_and_says_that_it_starts_until_it_is_given_up() {
+    let (config, data) = Node::start().await.condemn().await;
+    let address = config.http_listen.to_string();
+    let starting = tokio::spawn(Server::start(config));
+    until("the node to listen", async || {
+        TcpStream::connect(&address).await.ok()
+    })
+    .await;
+    let (status, body) = get(&address, "/livez").await;
+    assert_eq!((status, body.as_str()), (200, r#"{"status":"live"}"#));
+    for path in ["/readyz", "/metrics", "/v1/tasks/1/report"] {
+        let (status, body) = get(&address, path).await;
+        assert_eq!(status, 503, "{path}");
+        assert!(body.contains("starting"), "{body}");
+    }
+    starting.abort();
+    let ended = starting.await.err().expect("it has not started");
+    assert!(ended.is_cancelled(), "{ended}");
+    // Whoever starts it next finds the directory free.
+    RocksStorage.lock(&data.path().join("node")).unwrap();
 }
 
 /// The place of the node that leads.
