@@ -5,6 +5,7 @@ use flotilla_jepsen::drill;
 use flotilla_jepsen::history::{History, Outcome};
 use flotilla_jepsen::nemesis::{self, Nemesis};
 use flotilla_jepsen::planted::PLANTED;
+use flotilla_jepsen::release;
 use flotilla_jepsen::report::{self, Part, Report};
 use flotilla_jepsen::run::{Pace, Plan, run};
 use flotilla_jepsen::workload::{self, Workload};
@@ -52,19 +53,14 @@ struct Arguments {
     /// Judges a kept history.jsonl again, and draws it beside itself, instead of a run
     #[arg(long)]
     judge: Option<PathBuf>,
+    /// Records what this release leaves behind in this folder, for later ones to take up, instead of a run
+    #[arg(long, value_name = "DIR")]
+    record_release_data: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match &arguments.judge {
-        Some(file) => judge(&arguments, file),
-        None if arguments.planted => find_planted(&arguments),
-        None => match &arguments.drill {
-            Some(names) => drill(&arguments, names),
-            None => storm(&arguments),
-        },
-    };
-    match result {
+    match act(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -72,6 +68,32 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Does what was asked for; true when nothing was wrong.
+fn act(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+    if let Some(folder) = &arguments.record_release_data {
+        return record(folder);
+    }
+    if let Some(file) = &arguments.judge {
+        return judge(arguments, file);
+    }
+    if arguments.planted {
+        return find_planted(arguments);
+    }
+    match &arguments.drill {
+        Some(names) => drill(arguments, names),
+        None => storm(arguments),
+    }
+}
+
+fn record(folder: &Path) -> Result<bool, Box<dyn Error>> {
+    let manifest = release::record(folder)?;
+    println!(
+        "recorded, served once, and described by {}",
+        manifest.display()
+    );
+    Ok(true)
 }
 
 /// Runs each nemesis in turn; true when nothing was wrong.

@@ -4,6 +4,15 @@ use crate::flo::Flo;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What a machine needs to be a node or a client.
+const OF_A_MACHINE: [&str; 5] = [
+    "ca.pem",
+    "node.pem",
+    "node-key.pem",
+    "client.pem",
+    "client-key.pem",
+];
+
 /// A folder of `flo cert dev`: an authority, and certificates for nodes and for clients.
 #[derive(Clone, Debug)]
 pub struct Certificates {
@@ -18,6 +27,30 @@ impl Certificates {
         // No node is asked.
         drop(Flo::at("127.0.0.1:1").text(&["cert", "dev", text]));
         Self { folder }
+    }
+
+    /// The same ones in another folder, as on another machine: without the authority's key.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    #[must_use]
+    pub fn copied_to(&self, folder: PathBuf) -> Self {
+        fs::create_dir_all(&folder).expect("a folder in the test's own folder");
+        let copy = Self { folder };
+        copy.replace(&OF_A_MACHINE, self);
+        copy
+    }
+
+    /// Puts the client's certificate and key into one file, so that both change at once, and returns its path,
+    /// which is always the same.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn join_client(&self) -> PathBuf {
+        let both = ["client.pem", "client-key.pem"].map(|name| read(&self.path(name)));
+        let joined = self.path("client-joined.pem");
+        put(&joined, &both.concat());
+        joined
     }
 
     /// One of its files.

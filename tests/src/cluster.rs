@@ -65,6 +65,17 @@ impl Cluster {
         Self::begin(scratch, hosts, flags, None)
     }
 
+    /// The same over TLS: clients have these certificates, and so have the nodes whose hosts have none.
+    #[must_use]
+    pub fn secured_on(
+        scratch: Scratch,
+        hosts: &[Host],
+        flags: &[&str],
+        certificates: Certificates,
+    ) -> Self {
+        Self::begin(scratch, hosts, flags, Some(certificates))
+    }
+
     fn begin(
         scratch: Scratch,
         hosts: &[Host],
@@ -77,21 +88,37 @@ impl Cluster {
             .map(|host| (host.node_id, host.peer_address))
             .collect();
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
-        let settings = |host| Settings {
-            flags: flags.clone(),
-            certificates: certificates.clone(),
-            ..Settings::first(&scratch, host, &peers)
-        };
-        Self {
-            nodes: hosts
-                .iter()
-                .map(|host| Node::start(settings(host)))
-                .collect(),
+        let settings = hosts
+            .iter()
+            .map(|host| Settings::first(&scratch, host, &peers));
+        let settings: Vec<Settings> = settings.collect();
+        let mut cluster = Self {
+            nodes: Vec::new(),
             scratch,
             flags,
             certificates,
             _room: room,
+        };
+        for settings in settings {
+            cluster.spawn(settings);
         }
+        cluster
+    }
+
+    fn spawn(&mut self, settings: Settings) {
+        let certificates = settings.certificates.clone();
+        self.nodes.push(Node::start(Settings {
+            flags: self.flags.clone(),
+            certificates: certificates.or_else(|| self.certificates.clone()),
+            ..settings
+        }));
+    }
+
+    /// Starts a node on this host, which is to join or is a member already and has its data there, and waits for
+    /// nothing.
+    pub fn bring(&mut self, host: &Host) {
+        let member = self.node(self.leader()).host().peer_address;
+        self.spawn(Settings::later(&self.scratch, host, member));
     }
 
     /// Starts a node that joins, and returns once it has a vote and all members are healthy.
@@ -99,15 +126,9 @@ impl Cluster {
     /// # Panics
     /// When the cluster does not take it in.
     pub fn grow(&mut self, host: &Host) {
-        let member = self.node(self.leader()).host().peer_address;
-        let settings = Settings {
-            flags: self.flags.clone(),
-            certificates: self.certificates.clone(),
-            ..Settings::later(&self.scratch, host, member)
-        };
         let id = host.node_id.to_string();
         let flo = self.flo();
-        self.nodes.push(Node::start(settings));
+        self.bring(host);
         let address = host.peer_address.to_string();
         let add = ["--timeout", "30s", "cluster", "add-learner", &id, &address];
         wait_until("the new node to be taken in", PATIENCE, || {

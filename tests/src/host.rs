@@ -1,5 +1,6 @@
 //! Where a node runs.
 
+use crate::certificates::Certificates;
 use crate::ports;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,6 +21,8 @@ pub struct Host {
     pub launcher: Vec<OsString>,
     /// Its data, when it is not in the cluster's own folder.
     pub data_dir: Option<PathBuf>,
+    /// Its certificates, when they are not the cluster's own.
+    pub certificates: Option<Certificates>,
     /// Variables of its process.
     pub environment: Vec<(String, OsString)>,
 }
@@ -41,6 +44,7 @@ impl Host {
             peer_address: SocketAddrV4::new(ip, port + 1),
             launcher: Vec::new(),
             data_dir: None,
+            certificates: None,
             environment: Vec::new(),
         }
     }

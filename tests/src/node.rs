@@ -60,7 +60,7 @@ impl Settings {
             data_dir: host.data_dir.clone().unwrap_or(folder),
             origin,
             flags: Vec::new(),
-            certificates: None,
+            certificates: host.certificates.clone(),
             log: scratch.log(&format!("node-{node_id}.log")),
         }
     }

@@ -52,12 +52,14 @@ docs/operations.md tells how each is done by hand. Exits with 1 when a call fail
 Usage: cargo xtask drill [NAME,…] [OPTIONS]
 
 Drills:
-  grow-and-shrink  From one node to three and five, and back to one
-  replace-wiped    A node loses its disk, is refused, and a new one takes its place
-  transfer-leader  Each node leads in turn
-  rolling-restart  Each node is stopped and started again
-  backup-restore   A backup is taken from a follower, and becomes a new cluster
-  full-disk        All disks fill up to their reserve, and empty again
+  grow-and-shrink      From one node to three and five, and back to one
+  replace-wiped        A node loses its disk, is refused, and a new one takes its place
+  transfer-leader      Each node leads in turn
+  rolling-restart      Each node is stopped and started again
+  backup-restore       A backup is taken from a follower, and becomes a new cluster
+  full-disk            All disks fill up to their reserve, and empty again
+  rotate-certificates  All certificates are replaced by those of another authority, without a restart
+  upgrade              This build serves what the release before left behind
 
 Options:
   --report FILE    Writes the table into the generated part of this document

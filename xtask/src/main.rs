@@ -21,6 +21,7 @@ mod observe;
 mod patience;
 mod process;
 mod project;
+mod release_data;
 mod requirements;
 mod sandbox;
 mod sim;
@@ -46,6 +47,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,
+    release_data::SUBCOMMAND,
     sim::SUBCOMMAND,
 ];
 

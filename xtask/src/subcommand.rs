@@ -70,8 +70,10 @@ fn is_help(argument: &str) -> bool {
 fn overview(subcommands: &[Subcommand]) -> String {
     let mut text =
         String::from("The project's own commands.\n\nUsage: cargo xtask COMMAND\n\nCommands:\n");
-    for subcommand in subcommands {
-        text.push_str(&format!("  {:<9}{}\n", subcommand.name, subcommand.summary));
+    let widths = subcommands.iter().map(|subcommand| subcommand.name.len());
+    let width = widths.max().unwrap_or(0);
+    for Subcommand { name, summary, .. } in subcommands {
+        text.push_str(&format!("  {name:<width$}  {summary}\n"));
     }
     text.push_str("\nExamples:\n");
     for subcommand in subcommands {
@@ -112,6 +114,17 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("`prove` is none"), "{text}");
         assert!(text.contains("cargo xtask probe"), "{text}");
+    }
+
+    #[test]
+    fn summaries_stand_below_each_other() {
+        let long = Subcommand {
+            name: "probe-at-length",
+            ..PROBE
+        };
+        let text = overview(&[PROBE, long]);
+        let expected = "  probe            Fails with its arguments\n  probe-at-length  Fails";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

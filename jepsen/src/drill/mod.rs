@@ -4,9 +4,11 @@
 //! a call that fails in spite of the client's retries counts against it.
 
 mod backup;
+mod certificates;
 mod disk;
 mod members;
 mod table;
+mod upgrade;
 
 pub use table::table;
 
@@ -22,6 +24,8 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
         nemesis::rolling_restart(),
         Box::new(backup::BackUpAndRestore),
         Box::new(disk::FillAndEmpty),
+        Box::new(certificates::RotateCertificates),
+        Box::new(upgrade::Upgrade),
     ]
 }
 
@@ -29,4 +33,18 @@ pub fn all() -> Vec<Box<dyn Nemesis>> {
 #[must_use]
 pub fn named(name: &str) -> Option<Box<dyn Nemesis>> {
     all().into_iter().find(|drill| drill.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_tells_of_each_drill() {
+        let readme = include_str!("../../README.md");
+        for drill in all() {
+            let row = format!("| `{}` |", drill.name());
+            assert!(readme.contains(&row), "{row}");
+        }
+    }
 }

@@ -54,6 +54,10 @@ pub struct Needs {
     pub network: Wanted,
     /// Whether disks are so small that they can be filled.
     pub small_disks: bool,
+    /// Whether nodes and clients speak TLS, each with certificates of its own.
+    pub has_certificates: bool,
+    /// Whether the nodes begin with the data of the release before, and the last of them is started by the nemesis.
+    pub has_release_data: bool,
     /// Further flags of the nodes.
     pub flags: &'static [&'static str],
 }
@@ -64,6 +68,8 @@ impl Default for Needs {
             nodes: 3,
             network: Wanted::Plain,
             small_disks: false,
+            has_certificates: false,
+            has_release_data: false,
             flags: &[],
         }
     }

@@ -63,12 +63,20 @@ impl Network {
             .change(|rules| rules.resets_per_mille = per_mille);
     }
 
+    /// Breaks each connection once, also one that is idle; nodes make new ones.
+    ///
+    /// # Panics
+    /// When the network cannot.
+    pub(crate) fn renew(&mut self) {
+        self.shaped().change(|rules| rules.breaks_count += 1);
+    }
+
     /// Mends everything.
     pub(crate) fn heal(&mut self) {
         match self {
             Self::Plain => {}
             Self::Namespaces(namespaces) => namespaces.heal(),
-            Self::Proxies(proxies) => proxies.change(|rules| *rules = rules::Rules::default()),
+            Self::Proxies(proxies) => proxies.change(rules::Rules::mend),
         }
     }
 

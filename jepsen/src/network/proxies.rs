@@ -126,8 +126,14 @@ async fn pump(
     mut rules: watch::Receiver<Rules>,
 ) {
     let mut buffer = vec![0; BUFFER_BYTES];
+    let mut breaking = rules.clone();
+    let breaks_count = rules.borrow().breaks_count;
     loop {
-        let Ok(count @ 1..) = read.read(&mut buffer).await else {
+        let taken = tokio::select! {
+            taken = read.read(&mut buffer) => taken,
+            () = await_break(&mut breaking, breaks_count) => return,
+        };
+        let Ok(count @ 1..) = taken else {
             return;
         };
         let (delay, is_reset) = {
@@ -148,4 +154,12 @@ async fn pump(
             return;
         }
     }
+}
+
+/// Waits until connections break that are as old as this count.
+async fn await_break(rules: &mut watch::Receiver<Rules>, breaks_count: u64) {
+    // It fails when there are no rules any more, and then no proxy either.
+    let _ = rules
+        .wait_for(|rules| rules.breaks_count > breaks_count)
+        .await;
 }

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::checker::Violation;
 use crate::history::Recorder;
-use crate::workload::{Session, Workload};
+use crate::workload::{Nodes, Session, Workload};
 use flotilla_client::Client;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -23,7 +23,7 @@ const SEED_STEP: u64 = 0x9E37_79B9;
 /// The clients and workers of a run. They are in threads of this process, the nodes are not.
 pub(crate) struct Crew {
     runtime: Runtime,
-    endpoints: Vec<String>,
+    nodes: Nodes,
     call_timeout: Duration,
     recorder: Arc<Recorder>,
     clients: TaskTracker,
@@ -34,10 +34,10 @@ pub(crate) struct Crew {
 
 impl Crew {
     /// Lets all of them begin.
-    pub(crate) fn begin(plan: &Plan, endpoints: Vec<String>, recorder: &Arc<Recorder>) -> Self {
+    pub(crate) fn begin(plan: &Plan, nodes: Nodes, recorder: &Arc<Recorder>) -> Self {
         let crew = Self {
             runtime: Runtime::new().expect("a machine that runs a cluster has room for threads"),
-            endpoints,
+            nodes,
             call_timeout: plan.pace.call_timeout,
             recorder: recorder.clone(),
             clients: TaskTracker::new(),
@@ -106,7 +106,7 @@ impl Crew {
         self.runtime.block_on(async {
             let identity = ("probe", 0);
             let (recorder, stop) = (self.recorder.clone(), self.workers_stop.clone());
-            let session = Session::new(identity, &self.endpoints, recorder, stop);
+            let session = Session::new(identity, &self.nodes, recorder, stop);
             ask(session.client).await
         })
     }
@@ -125,7 +125,7 @@ impl Crew {
     ) -> Session {
         let identity = (workload.name(), process);
         let (recorder, stop) = (self.recorder.clone(), stop.clone());
-        let mut session = Session::new(identity, &self.endpoints, recorder, stop);
+        let mut session = Session::new(identity, &self.nodes, recorder, stop);
         session.client = session.client.with_timeout(self.call_timeout);
         session
     }

@@ -71,7 +71,7 @@ fn play(
     for workload in &plan.workloads {
         workload.prepare(&flo);
     }
-    let crew = Crew::begin(plan, stage.cluster.endpoints(), recorder);
+    let crew = Crew::begin(plan, stage.nodes(), recorder);
     faults::storm(plan, stage, (recorder, &crew), struck);
     crew.stop_clients();
     history.work_until_us = recorder.now();

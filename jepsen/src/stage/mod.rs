@@ -1,12 +1,16 @@
 //! Where a run takes place: a cluster, its network, its disks and its clocks.
 
+mod credentials;
 mod disk;
 mod service;
 mod threads;
 
+use self::credentials::Credentials;
 use self::disk::SmallDisk;
 use crate::nemesis::Needs;
 use crate::network::{Namespaces, Network, Proxies, Wanted};
+use crate::release::Release;
+use crate::workload::Nodes;
 use flotilla_tests::{Cluster, Host, Node, Scratch};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -23,6 +27,12 @@ pub struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) network: Network,
     pub(crate) disks: BTreeMap<u64, SmallDisk>,
+    /// With what nodes and clients speak TLS, where they do.
+    credentials: Option<Credentials>,
+    /// Whose data the nodes began with, where they did not begin with empty disks.
+    pub(crate) release: Option<Release>,
+    /// The member that is not started yet.
+    absent: Option<Host>,
     /// Draws what faults are left to chance.
     pub(crate) random: StdRng,
     /// Variables of every node.
@@ -42,10 +52,18 @@ impl Stage {
         let ids: Vec<u64> = (1..=needs.nodes).collect();
         let mut remarks = Vec::new();
         let network = network(needs.network, &ids, &mut remarks);
+        let release = needs.has_release_data.then(Release::previous);
+        let credentials = needs
+            .has_certificates
+            .then(|| Credentials::issue(&scratch, &ids));
         let mut disks = BTreeMap::new();
         let hosts = ids.iter().map(|&id| {
-            let mut host = host(id, &network, &scratch);
+            let mut host = match &release {
+                Some(release) => release.host(id),
+                None => host(id, &network, &scratch),
+            };
             host.environment = variables(&scratch, id, environment);
+            host.certificates = credentials.as_ref().map(|all| all.node(id).clone());
             if needs.small_disks {
                 let disk = SmallDisk::mount(&scratch.path(&format!("disk-{id}")));
                 host.data_dir = Some(disk.folder().join("data"));
@@ -53,17 +71,58 @@ impl Stage {
             }
             host
         });
-        let hosts: Vec<Host> = hosts.collect();
-        let cluster = Cluster::on(scratch, &hosts, needs.flags);
-        cluster.await_health();
+        let mut hosts: Vec<Host> = hosts.collect();
+        let absent = release.as_ref().and_then(|release| {
+            release.unpack(&scratch.path(""));
+            // An upgrade ends when the last member runs the new version: clients are to be there then.
+            hosts.pop()
+        });
+        let cluster = match &credentials {
+            Some(all) => Cluster::secured_on(scratch, &hosts, needs.flags, all.clients().clone()),
+            None => Cluster::on(scratch, &hosts, needs.flags),
+        };
+        match &absent {
+            Some(_) => {
+                let _ = cluster.leader();
+            }
+            None => cluster.await_health(),
+        }
         Self {
             cluster,
             network,
             disks,
+            credentials,
+            release,
+            absent,
             random: StdRng::seed_from_u64(seed),
             environment: environment.to_vec(),
             remarks,
         }
+    }
+
+    /// How clients reach the nodes that run.
+    pub(crate) fn nodes(&self) -> Nodes {
+        Nodes {
+            endpoints: self.cluster.endpoints(),
+            tls: self.credentials.as_ref().map(Credentials::tls),
+        }
+    }
+
+    /// With what nodes and clients speak TLS.
+    ///
+    /// # Panics
+    /// When they do not, which whoever set the stage has to see to.
+    pub(crate) fn credentials(&self) -> &Credentials {
+        let credentials = self.credentials.as_ref();
+        credentials.expect("a stage on which TLS is spoken")
+    }
+
+    /// Starts the member that is not started yet, if one is not, and waits until all are healthy.
+    pub(crate) fn complete(&mut self) {
+        if let Some(host) = self.absent.take() {
+            self.cluster.bring(&host);
+        }
+        self.cluster.await_health();
     }
 
     /// The ids of all nodes.

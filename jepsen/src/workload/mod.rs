@@ -2,6 +2,7 @@
 
 mod calls;
 mod leases;
+mod nodes;
 mod register;
 mod schedules;
 mod session;
@@ -12,6 +13,7 @@ mod triggers;
 mod watch;
 mod workforce;
 
+pub use nodes::{Nodes, OneNode};
 pub use session::Session;
 
 use crate::checker::Violation;

@@ -3,7 +3,6 @@
 use super::{Session, Workload};
 use crate::checker::{Access, Call, Violation, is_linearizable};
 use crate::history::{History, Operation, Outcome, outcome_of, told};
-use flotilla_api::v1::kv_service_client::KvServiceClient;
 use flotilla_client::{ClientError, v1};
 use flotilla_tests::Flo;
 use futures::future::{BoxFuture, FutureExt};
@@ -13,13 +12,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tonic::{Code, Request};
 
 /// A key is used for so many operations, so that what has to be searched stays small.
 const OPERATIONS_PER_KEY: u64 = 48;
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long a read waits for its one node.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Keys as registers.
 #[derive(Debug, Default)]
@@ -40,7 +36,7 @@ impl Workload for Register {
             let key = format!("register-{}", number / OPERATIONS_PER_KEY);
             match random.random_range(0..10) {
                 0..5 => {
-                    let node = random.random_range(0..session.channels.len());
+                    let node = random.random_range(0..session.each.len());
                     read(session, &key, node).await;
                 }
                 5..8 => write(session, (&key, number), None).await,
@@ -81,22 +77,18 @@ impl Workload for Register {
 
 /// Reads from one node, once; what it saw.
 async fn read(session: &Session, key: &str, node: usize) -> Option<v1::KeyValue> {
-    let mut client = KvServiceClient::new(session.channels[node].clone());
-    let mut request = Request::new(v1::GetKeyRequest {
-        key: key.to_owned(),
-        ..v1::GetKeyRequest::default()
-    });
-    request.set_timeout(READ_TIMEOUT);
+    let input = json!({"key": key, "node": node});
     let invoked_us = session.recorder.now();
-    let answered = tokio::time::timeout(READ_TIMEOUT, client.get_key(request)).await;
-    let item = match answered {
-        Ok(Ok(answer)) => answer.into_inner().item,
-        Ok(Err(status)) if status.code() == Code::NotFound => None,
+    let item = match session.each[node].get_key(key).await {
+        Ok(answer) => answer.item,
         // A read without an answer saw nothing and did nothing.
-        Ok(Err(_)) | Err(_) => return None,
+        Err(None) => return None,
+        Err(Some(error)) => {
+            session.note_failure(("read", input), invoked_us, &error);
+            return None;
+        }
     };
     let value = item.as_ref().and_then(value_of);
-    let input = json!({"key": key, "node": node});
     session.note(("read", input), invoked_us, json!(value));
     item
 }

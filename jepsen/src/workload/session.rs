@@ -1,15 +1,12 @@
 //! One client of a workload.
 
+use super::nodes::{Nodes, OneNode};
 use crate::history::{Operation, Outcome, Recorder, outcome_of, told};
-use flotilla_client::{Client, ClientError, ClientOptions};
+use flotilla_client::{Client, ClientError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint};
-
-/// How long a client waits for an answer. Shorter than most faults, so that there are unknown ones.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One client of a workload: its calls are written down.
 #[derive(Clone, Debug)]
@@ -21,9 +18,9 @@ pub struct Session {
     /// Calls any node, and tries again within its timeout.
     pub client: Client,
     /// Calls one node each, once.
-    pub channels: Vec<Channel>,
-    /// The nodes, as `host:port`.
-    pub endpoints: Vec<String>,
+    pub each: Vec<OneNode>,
+    /// The nodes, beginning with the one whose turn it is.
+    pub nodes: Nodes,
     /// Where operations are written down.
     pub recorder: Arc<Recorder>,
     /// Cancelled when the run is over.
@@ -38,19 +35,17 @@ impl Session {
     #[must_use]
     pub fn new(
         (workload, process): (&'static str, u64),
-        endpoints: &[String],
+        nodes: &Nodes,
         recorder: Arc<Recorder>,
         stop: CancellationToken,
     ) -> Self {
-        let turn = usize::try_from(process).unwrap_or(0) % endpoints.len();
-        let mut own = endpoints.to_vec();
-        own.rotate_left(turn);
+        let own = nodes.turned(usize::try_from(process).unwrap_or(0));
         Self {
             workload,
             process,
-            client: client(&own),
-            channels: endpoints.iter().map(|endpoint| channel(endpoint)).collect(),
-            endpoints: own,
+            client: own.client(),
+            each: nodes.each(),
+            nodes: own,
             recorder,
             stop,
         }
@@ -78,6 +73,11 @@ impl Session {
         self.record(operation, invoked_us, (Outcome::Ok, output));
     }
 
+    /// Writes down something that took from `invoked_us` until now, did nothing and failed.
+    pub fn note_failure(&self, operation: (&str, Value), invoked_us: u64, error: &ClientError) {
+        self.record(operation, invoked_us, (Outcome::Fail, told(error)));
+    }
+
     fn record(
         &self,
         (name, input): (&str, Value),
@@ -103,23 +103,4 @@ impl Session {
             () = self.stop.cancelled() => {}
         }
     }
-}
-
-/// A client of these nodes, for one who does not give up soon.
-pub(crate) fn client(endpoints: &[String]) -> Client {
-    let options = ClientOptions {
-        endpoints: endpoints.to_vec(),
-        timeout: TIMEOUT,
-        connect_timeout: Duration::from_secs(1),
-        ..ClientOptions::default()
-    };
-    Client::connect(options).expect("the harness knows the nodes' addresses")
-}
-
-fn channel(endpoint: &str) -> Channel {
-    let endpoint = Endpoint::from_shared(format!("http://{endpoint}"));
-    let endpoint = endpoint.expect("the harness knows the nodes' addresses");
-    endpoint
-        .connect_timeout(Duration::from_secs(1))
-        .connect_lazy()
 }

@@ -1,7 +1,6 @@
 //! External workers of a workload.
 
 use super::Session;
-use super::session::client;
 use flotilla_client::{ActionContext, ActionResult, HandlerError, Worker};
 use futures::future::{BoxFuture, FutureExt, join_all};
 use std::sync::Arc;
@@ -21,12 +20,11 @@ pub(super) type Handled = Result<ActionResult, HandlerError>;
 pub(super) async fn work(session: Session, actions: &'static [&'static str], handler: Handler) {
     let workers = (0..WORKERS).map(|number| {
         let name = format!("{}-{number}", session.workload);
-        let mut endpoints = session.endpoints.clone();
-        endpoints.rotate_left(number % session.endpoints.len());
+        let nodes = session.nodes.turned(number);
         let (session, handler) = (session.clone(), handler.clone());
         async move {
             while !session.stop.is_cancelled() {
-                let mut builder = Worker::builder(client(&endpoints))
+                let mut builder = Worker::builder(nodes.client())
                     .worker_id(name.clone())
                     .concurrency(CONCURRENCY);
                 for action in actions {

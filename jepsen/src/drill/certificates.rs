@@ -1,0 +1,103 @@
+//! A new authority for all certificates, while everything goes on.
+
+use crate::nemesis::{Needs, Nemesis};
+use crate::network::Wanted;
+use crate::stage::Stage;
+use flotilla_tests::{Certificates, Flo, Node, PATIENCE, wait_until};
+
+/// What a node's log says once it uses new files.
+const RENEWED: &str = "new connections use the new certificates";
+const OF_NODE: [&str; 2] = ["node-key.pem", "node.pem"];
+const OF_CLIENT: [&str; 2] = ["client-key.pem", "client.pem"];
+/// Any call does.
+const CALL: [&str; 3] = ["kv", "scan", "none/"];
+
+/// Replaces the certificates of all nodes and clients by those of another authority, without a restart.
+pub(super) struct RotateCertificates;
+
+impl Nemesis for RotateCertificates {
+    fn name(&self) -> &'static str {
+        "rotate-certificates"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            // Connections between nodes are broken in the end.
+            network: Wanted::Shaped,
+            has_certificates: true,
+            ..Needs::default()
+        }
+    }
+
+    fn strike(&mut self, stage: &mut Stage) -> String {
+        let scratch = stage.cluster.scratch();
+        let next = Certificates::make(scratch.path("next-authority"));
+        let credentials = stage.credentials();
+        // Somebody who knows of the new authority, but is not given a certificate by it.
+        let former = credentials
+            .clients()
+            .copied_to(scratch.path("certificates-former"));
+        former.trust(&next);
+        for flo in each_node(stage, &former) {
+            drop(flo.text(&CALL));
+        }
+        let processes = processes(stage);
+        // First everyone trusts both authorities, then everyone has new certificates, then the old one goes.
+        change_each(stage, |files| files.trust(&next));
+        credentials.clients().trust(&next);
+        change_each(stage, |files| {
+            files.replace(&OF_CLIENT, &next);
+            files.replace(&OF_NODE, &next);
+        });
+        credentials.replace_client(&next);
+        change_each(stage, |files| files.replace(&["ca.pem"], &next));
+        credentials.clients().replace(&["ca.pem"], &next);
+        for flo in each_node(stage, &former) {
+            flo.refused(&CALL)
+                .expect(5, "tls_failed")
+                .says("no authority that it trusts has signed this client's certificate");
+        }
+        // Connections between nodes began with the old certificates: now the new ones have to do there, too.
+        stage.network.renew();
+        stage.cluster.await_health();
+        assert_eq!(self::processes(stage), processes, "a node was restarted");
+        format!(
+            "nodes {:?} and their clients went over to another authority without a restart; a certificate of the \
+             former one is refused",
+            stage.ids()
+        )
+    }
+
+    fn heal(&mut self, _stage: &mut Stage) {}
+}
+
+/// Changes the files of one node after the other, each when the one before uses its new ones.
+fn change_each(stage: &Stage, change: impl Fn(&Certificates)) {
+    for node in stage.cluster.nodes() {
+        let seen = renewals(node);
+        change(stage.credentials().node(node.id()));
+        wait_until("a node to use its new files", PATIENCE, || {
+            match renewals(node) > seen {
+                true => Ok(()),
+                false => Err(format!("node {} has said so {seen} times", node.id())),
+            }
+        });
+    }
+}
+
+fn renewals(node: &Node) -> usize {
+    node.output().matches(RENEWED).count()
+}
+
+/// Commands to each node, as a client with these certificates.
+fn each_node(stage: &Stage, certificates: &Certificates) -> Vec<Flo> {
+    let endpoints = stage.cluster.endpoints().into_iter();
+    endpoints
+        .map(|endpoint| Flo::at(endpoint).with_certificates(certificates))
+        .collect()
+}
+
+fn processes(stage: &Stage) -> Vec<Option<u32>> {
+    let nodes = stage.cluster.nodes().iter();
+    nodes.map(Node::process_id).collect()
+}

@@ -1,0 +1,190 @@
+//! What a release left behind: the data of a cluster of three, and what had been acknowledged of it.
+//!
+//! For each engine version there is an archive and, beside it, a manifest. The release that brings the version
+//! records them, by `cargo xtask record-release-data`, and nobody changes them afterwards: what this build has to serve
+//! is what that one has written. Nodes listen on addresses of loopback that are always the same, since members know
+//! each other by them.
+
+mod archive;
+mod legacy;
+mod manifest;
+mod recording;
+pub(crate) mod versions;
+
+pub use recording::record;
+
+pub(crate) use legacy::Site;
+
+use self::manifest::Manifest;
+use flotilla_tests::Host;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Both files of a release are named after its engine version, with these endings.
+const ARCHIVE: &str = "tar.gz";
+const MANIFEST: &str = "json";
+/// An archive is in every clone for good.
+const ARCHIVE_BYTES_MAX: u64 = 300 << 10;
+
+/// What a release left behind.
+pub(crate) struct Release {
+    manifest: Manifest,
+    archive: PathBuf,
+}
+
+impl Release {
+    /// The newest of an older engine version than this build's; as long as there is none, that of the same version.
+    ///
+    /// # Panics
+    /// When there is none at all.
+    pub(crate) fn previous() -> Self {
+        let recorded = recorded(&folder());
+        let known: Vec<u32> = recorded.keys().copied().collect();
+        let build = versions::of_this_build();
+        let previous = previous(&known, build).unwrap_or_else(|| {
+            panic!(
+                "expected data of an engine version up to {build} in {}, but there is that of {known:?}: \
+                 `cargo xtask record-release-data` records some",
+                folder().display()
+            )
+        });
+        Self::read(&recorded[&previous])
+    }
+
+    /// The one with this manifest.
+    fn read(manifest: &Path) -> Self {
+        Self {
+            archive: manifest.with_extension(ARCHIVE),
+            manifest: Manifest::read(manifest),
+        }
+    }
+
+    /// The engine version on which its members had agreed.
+    pub(crate) fn engine_version(&self) -> u32 {
+        self.manifest.engine_version
+    }
+
+    /// Its version, for people.
+    pub(crate) fn version(&self) -> &str {
+        &self.manifest.version
+    }
+
+    /// Where a member was, and has to be again.
+    ///
+    /// # Panics
+    /// When there was none of this id.
+    pub(crate) fn host(&self, id: u64) -> Host {
+        let mut hosts = self.hosts().into_iter();
+        let host = hosts.find(|host| host.node_id == id);
+        host.unwrap_or_else(|| panic!("expected a member {id} in {:?}", self.manifest.members))
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        let members = self.manifest.members.iter();
+        members.map(manifest::Member::host).collect()
+    }
+
+    /// Puts the members' data into a cluster's folder, where its nodes look for it.
+    ///
+    /// # Panics
+    /// When that is not possible.
+    pub(crate) fn unpack(&self, folder: &Path) {
+        archive::unpack(&self.archive, folder);
+    }
+
+    /// Finds all that was acknowledged, has what is open go on to its end, and says what there was.
+    ///
+    /// # Panics
+    /// When something is missing, or does not go on.
+    pub(crate) fn take_up(&self, site: &Site) -> String {
+        for (name, acknowledged) in &self.manifest.acknowledged {
+            let legacy = legacy::named(name);
+            let legacy = legacy.unwrap_or_else(|| panic!("expected no legacy `{name}`"));
+            legacy.take_up(site, acknowledged);
+        }
+        let names: Vec<&str> = self
+            .manifest
+            .acknowledged
+            .keys()
+            .map(String::as_str)
+            .collect();
+        names.join(", ")
+    }
+}
+
+/// Which of these engine versions this build is upgraded from.
+fn previous(recorded: &[u32], build: u32) -> Option<u32> {
+    let known = recorded.iter().copied().filter(|&version| version <= build);
+    known.max_by_key(|&version| (version < build, version))
+}
+
+/// The manifests of a folder, by engine version.
+fn recorded(folder: &Path) -> BTreeMap<u32, PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let version = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        let (version, ending) = name.strip_prefix("engine-")?.split_once('.')?;
+        version.parse().ok().filter(|_| ending == MANIFEST)
+    };
+    paths
+        .filter_map(|path| Some((version(&path)?, path)))
+        .collect()
+}
+
+/// Where the project keeps what releases left behind. Cargo says at run time which clone it serves; what was compiled
+/// in may be the folder of another one (ADR 0004).
+fn folder() -> PathBuf {
+    let member = env::var_os("CARGO_MANIFEST_DIR");
+    let member = member.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let root = Path::new(&member).parent();
+    let root = root.expect("a package is a folder of the repository");
+    root.join("jepsen/testdata/releases")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_older_version_goes_before_the_same_and_a_newer_one_is_never_taken() {
+        assert_eq!(previous(&[2, 3, 4], 4), Some(3));
+        assert_eq!(previous(&[2, 3], 4), Some(3));
+        assert_eq!(previous(&[2, 3], 2), Some(2));
+        assert_eq!(previous(&[3], 2), None);
+        assert_eq!(previous(&[], 2), None);
+    }
+
+    #[test]
+    fn manifests_are_found_by_their_names() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for name in [
+            "engine-2.json",
+            "engine-2.tar.gz",
+            "engine-x.json",
+            "README.md",
+        ] {
+            fs::write(folder.path().join(name), "").expect("a folder of its own");
+        }
+        let found = recorded(folder.path());
+        let expected = BTreeMap::from([(2, folder.path().join("engine-2.json"))]);
+        assert_eq!(found, expected);
+        assert_eq!(recorded(&folder.path().join("none")), BTreeMap::new());
+    }
+
+    #[test]
+    fn each_release_of_the_project_has_an_archive_and_a_manifest_that_this_build_can_judge() {
+        for (version, manifest) in recorded(&folder()) {
+            let release = Release::read(&manifest);
+            assert_eq!(release.engine_version(), version);
+            let size = fs::metadata(&release.archive).map(|found| found.len());
+            let size = size.expect("an archive beside the manifest");
+            assert!(size <= ARCHIVE_BYTES_MAX, "{size} bytes");
+            for name in release.manifest.acknowledged.keys() {
+                assert!(legacy::named(name).is_some(), "{name}");
+            }
+        }
+    }
+}
