@@ -210,7 +210,8 @@ fn a_program_is_an_action_and_its_output_that_of_the_run() {
 fn the_cluster_shows_itself() {
     let node = DevNode::start();
     let status = node.flo().json(&["cluster", "status"]);
-    expect_only_fields(&status, &["cluster_id", "leader", "term", "nodes"]);
+    let fields = ["cluster_id", "leader", "term", "engine_version", "nodes"];
+    expect_only_fields(&status, &fields);
     assert_eq!(status["leader"], 1, "{status}");
     let fields = [
         "node_id",

@@ -119,11 +119,18 @@ impl Core {
         }
     }
 
-    /// Whether these entries of a leader are written here, at a follower.
+    /// Whether these entries of a leader are written here, at a follower. A new leader sends again what is here
+    /// already, to find out how far that goes.
     pub(crate) fn keeps(&self, entries: &[LogEntry]) -> bool {
-        let is_command =
-            |entry: &LogEntry| matches!(entry.payload, EntryPayload::Normal(Proposal::Commands(_)));
-        !self.disk.borrow().is_full || !entries.iter().any(is_command)
+        if !self.disk.borrow().is_full {
+            return true;
+        }
+        let last = self.log.last().map(|log_id| log_id.index());
+        let is_new_command = |entry: &LogEntry| {
+            let is_command = matches!(entry.payload, EntryPayload::Normal(Proposal::Commands(_)));
+            is_command && Some(entry.log_id.index()) > last
+        };
+        !entries.iter().any(is_new_command)
     }
 
     /// Whether another member's state can be received beside the own one. It is taken to be about as large.

@@ -115,16 +115,6 @@ enum VersionedRetired {
     V1(BTreeSet<u64>),
 }
 
-#[derive(Serialize, Deserialize)]
-enum VersionedEngineVersion {
-    V1(u32),
-}
-
-#[derive(Serialize, Deserialize)]
-enum VersionedPurgeFloor {
-    V1(u64),
-}
-
 pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
     let log_id = progress
         .log_id
@@ -179,39 +169,27 @@ pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
     writes.insert(RETIRED.to_vec(), Some(codec::encode(&value)));
 }
 
+// The next two rows are bare numbers, as they were from the first: releases of one cluster must write the same.
+
 /// The engine version on which the cluster has agreed (design rule 12).
 pub(crate) fn engine_version(rows: &dyn Reader) -> Result<u32, RowError> {
     let bytes = rows.get(&ENGINE_VERSION)?;
     bytes.map_or(Ok(ENGINE_VERSION_FIRST), |bytes| {
-        decode_engine_version(&bytes)
+        decode("engine version", &bytes)
     })
 }
 
 pub(crate) fn put_engine_version(writes: &mut Writes, version: u32) {
-    let value = VersionedEngineVersion::V1(version);
-    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&value)));
-}
-
-fn decode_engine_version(bytes: &[u8]) -> Result<u32, RowError> {
-    let VersionedEngineVersion::V1(version) =
-        decode_or_bare("engine version", bytes, VersionedEngineVersion::V1)?;
-    Ok(version)
+    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&version)));
 }
 
 pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
-    let value = VersionedPurgeFloor::V1(index);
-    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&value)));
+    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&index)));
 }
 
 pub(crate) fn purge_floor(rows: &dyn Reader) -> Result<u64, RowError> {
     let bytes = rows.get(&PURGE_FLOOR)?;
-    bytes.map_or(Ok(0), |bytes| decode_purge_floor(&bytes))
-}
-
-fn decode_purge_floor(bytes: &[u8]) -> Result<u64, RowError> {
-    let VersionedPurgeFloor::V1(index) =
-        decode_or_bare("purge floor", bytes, VersionedPurgeFloor::V1)?;
-    Ok(index)
+    bytes.map_or(Ok(0), |bytes| decode("purge floor", &bytes))
 }
 
 /// The digests that replicas reported after the entry at `index`.
@@ -326,12 +304,8 @@ pub(crate) fn check(key: &[u8], value: &[u8]) -> Result<&'static str, RowError> 
             let read = membership::decode_stored(value);
             read.map_err(|error| corrupt("membership", error))?;
         }
-        key if key == PURGE_FLOOR => {
-            decode_purge_floor(value)?;
-        }
-        key if key == ENGINE_VERSION => {
-            decode_engine_version(value)?;
-        }
+        key if key == PURGE_FLOOR => check_as::<u64>("purge floor", value)?,
+        key if key == ENGINE_VERSION => check_as::<u32>("engine version", value)?,
         key if key == RETIRED => check_as::<VersionedRetired>("removed members", value)?,
         key if key == PROGRESS => check_as::<VersionedProgress>("progress", value)?,
         key if key.starts_with(&DIGEST_REPORTS) => {
@@ -366,16 +340,6 @@ fn reports_key(index: u64) -> Vec<u8> {
 
 fn decode<T: serde::de::DeserializeOwned>(row: &'static str, bytes: &[u8]) -> Result<T, RowError> {
     codec::decode(bytes).map_err(|error: DecodeError| corrupt(row, error))
-}
-
-/// Reads a row that was a bare number before it had versions. It was never 0, so it is not taken for the
-/// first of them.
-fn decode_or_bare<V, N>(row: &'static str, bytes: &[u8], version: fn(N) -> V) -> Result<V, RowError>
-where
-    V: serde::de::DeserializeOwned,
-    N: serde::de::DeserializeOwned,
-{
-    decode(row, bytes).or_else(|error| decode(row, bytes).map(version).map_err(|_| error))
 }
 
 fn corrupt(row: &'static str, error: impl ToString) -> RowError {
@@ -464,10 +428,10 @@ mod tests {
         put_engine_version(&mut writes, 2);
         put_reports_void(&mut writes, 12);
         let golden: [(&[u8], &[u8]); 8] = [
-            (&[0xF0, 2], &[1, 0, 7]),
+            (&[0xF0, 2], &[1, 7]),
             (&[0xF0, 3, 0, 0, 0, 0, 0, 0, 0, 9], &[1, 0, 1, 1, 5]),
             (&[0xF0, 4], &[1, 0, 2, 4, 9]),
-            (&[0xF0, 5], &[1, 0, 2]),
+            (&[0xF0, 5], &[1, 2]),
             (&[0xF1, 1], &[1, 0, 1, 3, 8, 5, 251, 44, 1]),
             (&[0xF2, 1], &[1, 0, 2, 99]),
             (&[0xF2, 2], &[1, 0, 8, 1, 2]),
@@ -475,19 +439,6 @@ mod tests {
         ];
         let golden = golden.map(|(key, value)| (key.to_vec(), Some(value.to_vec())));
         assert_eq!(writes, Writes::from(golden));
-    }
-
-    #[test]
-    fn rows_from_before_they_had_versions_can_still_be_read() {
-        for number in [1_u32, 2, 7, 250, 300, 70_000] {
-            let floor = codec::encode(&u64::from(number));
-            assert_eq!(decode_purge_floor(&floor).unwrap(), u64::from(number));
-            assert_eq!(check(&PURGE_FLOOR, &floor).unwrap(), "Replica");
-            let version = codec::encode(&number);
-            assert_eq!(decode_engine_version(&version).unwrap(), number);
-        }
-        assert!(decode_engine_version(&[1]).is_err());
-        assert!(decode_purge_floor(&[1, 0, 7, 7]).is_err());
     }
 
     #[test]

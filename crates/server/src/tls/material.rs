@@ -93,17 +93,17 @@ impl Material {
         let not_after_seconds = check_own(&judge, &chain, files, now)?;
         check_hosts(&chain, files, hosts)?;
         let own = Arc::new(own_key(chain, &contents, files, &provider)?);
-        let (any_client, any_server) = verifiers(&judge, files, &provider)?;
+        let Verifiers { clients, servers } = verifiers(&judge, files, &provider)?;
         let door = |usages| {
             Arc::new(Door {
-                any: any_client.clone(),
+                any: clients.clone(),
                 judge: judge.clone(),
                 usages,
             })
         };
         let callee = |usages| {
             Arc::new(Callee {
-                any: any_server.clone(),
+                any: servers.clone(),
                 judge: judge.clone(),
                 usages,
             })
@@ -219,12 +219,19 @@ fn authorities(contents: &Contents, files: &TlsFiles) -> Result<RootCertStore, T
     Ok(roots)
 }
 
-/// What rustls asks of those who come in, and of those who were reached.
+/// What rustls asks of certificates, before the [`Judge`] does.
+struct Verifiers {
+    /// Of those who come in.
+    clients: Arc<dyn ClientCertVerifier>,
+    /// Of those who were reached.
+    servers: Arc<dyn ServerCertVerifier>,
+}
+
 fn verifiers(
     judge: &Judge,
     files: &TlsFiles,
     provider: &Arc<CryptoProvider>,
-) -> Result<(Arc<dyn ClientCertVerifier>, Arc<dyn ServerCertVerifier>), TlsInvalid> {
+) -> Result<Verifiers, TlsInvalid> {
     let roots = || judge.authorities.clone();
     let unusable = |error: VerifierBuilderError| {
         malformed("tls_ca", &files.ca, CERTIFICATES, error.to_string())
@@ -233,7 +240,7 @@ fn verifiers(
     let clients = clients.build().map_err(unusable)?;
     let servers = WebPkiServerVerifier::builder_with_provider(roots(), provider.clone());
     let servers = servers.build().map_err(unusable)?;
-    Ok((clients, servers))
+    Ok(Verifiers { clients, servers })
 }
 
 fn check_hosts(

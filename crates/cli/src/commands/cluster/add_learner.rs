@@ -8,7 +8,7 @@ use flotilla_client::v1::AddLearnerRequest;
 
 const EXAMPLES: &str = "\
 Examples:
-  flo server --node-id 4 --join 10.0.0.1:9001 --peer-listen 10.0.0.4:9001 --data-dir /var/lib/flo
+  flo server --config flo.toml --node-id 4 --join 10.0.0.1:9001
   flo cluster add-learner 4 10.0.0.4:9001
   flo cluster promote 4";
 
