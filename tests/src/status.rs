@@ -11,9 +11,6 @@ pub struct ClusterStatus {
     pub leader: Option<u64>,
     /// The term.
     pub term: u64,
-    /// What the members decide by, as far as the node has applied; 0 from releases that did not say.
-    #[serde(default)]
-    pub engine_version: u32,
     /// The members, by id.
     pub nodes: Vec<NodeStatus>,
 }

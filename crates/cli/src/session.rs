@@ -50,17 +50,25 @@ impl Session {
     /// # Errors
     /// `usage` for an endpoint or a span that is none, or flags for TLS that do not go together.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let client = Client::connect(ClientOptions {
+        let client = self.untraced_client()?;
+        match &self.traceparent {
+            Some(traceparent) => Ok(client.with_traceparent(traceparent)?),
+            None => Ok(client),
+        }
+    }
+
+    /// The same for calls that go on for longer than the span in which `flo` was started.
+    ///
+    /// # Errors
+    /// As [`Self::client`].
+    pub(crate) fn untraced_client(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(ClientOptions {
             endpoints: self.endpoints.clone(),
             namespace: self.namespace.clone(),
             timeout: self.timeout,
             tls: self.tls.options()?,
             ..ClientOptions::default()
-        })?;
-        match &self.traceparent {
-            Some(traceparent) => Ok(client.with_traceparent(traceparent)?),
-            None => Ok(client),
-        }
+        })?)
     }
 }
 

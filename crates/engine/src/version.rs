@@ -19,6 +19,9 @@ pub(crate) const TAKES_UP: u32 = 2;
 /// A run remembers the trace that it was started in.
 pub(crate) const TRACES: u32 = 3;
 
+/// A run that was set aside goes on although its child was forgotten meanwhile.
+pub(crate) const OUTLIVES_CHILD: u32 = 3;
+
 const _: () = assert!(ENGINE_VERSION >= ENGINE_VERSION_FIRST);
 
 impl Body {

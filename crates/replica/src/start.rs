@@ -177,7 +177,9 @@ impl StartError {
                 format!("if other members are healthy, {REJOIN}; else restore a backup")
             }
             Self::NotRebuilt(_) => {
-                "check the disk: its room, and its rights; then start the process again".to_owned()
+                "check the disk, its room and its rights, and that the binary is as new as the other members'; then start \
+                 the process again"
+                    .to_owned()
             }
             Self::OtherNode { .. } => {
                 "start it with the node id that the directory was made with, or with its own \

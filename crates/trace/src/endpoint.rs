@@ -34,6 +34,8 @@ impl FromStr for Endpoint {
         }
         let uri: Uri = text.parse().map_err(|_| invalid())?;
         let is_legal = uri.scheme_str() == Some("http")
+            // No user and no password.
+            && !text.contains('@')
             && uri.host().is_some_and(|host| !host.is_empty())
             && uri.port_u16().is_some_and(|port| port > 0)
             && matches!(uri.path(), "" | "/")
@@ -84,6 +86,7 @@ mod tests {
             "http://host:0",
             "grpc://host:1",
             "http://host:1/v1/traces",
+            "http://me:secret@host:1",
         ] {
             let parsed: Result<Endpoint, _> = text.parse();
             assert!(parsed.is_err(), "{text}");

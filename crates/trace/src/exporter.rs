@@ -10,6 +10,10 @@ use std::time::Duration;
 
 /// How long a span waits for others at most.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
+/// Spans that wait for a collector; more are dropped.
+const SPANS_WAITING_MAX: usize = 2048;
+/// Spans that are sent at once.
+const BATCH_SPANS_MAX: usize = 128;
 /// How long one batch may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last spans are waited for when whoever emits them stops.
@@ -61,6 +65,8 @@ impl Exporter {
             .with_version(emitter.version.clone())
             .build();
         let config = BatchConfigBuilder::default()
+            .with_max_queue_size(SPANS_WAITING_MAX)
+            .with_max_export_batch_size(BATCH_SPANS_MAX)
             .with_scheduled_delay(BATCH_DELAY)
             .build();
         let mut processor = BatchSpanProcessor::builder(exporter)

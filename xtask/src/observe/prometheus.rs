@@ -142,7 +142,10 @@ impl<'a> Prometheus<'a> {
     /// # Errors
     /// If the answer cannot be read.
     pub(super) fn count(&self, expression: &str) -> Result<usize> {
-        Ok(self.ask(expression)?.lines().count())
+        let answer = self.ask(expression)?;
+        // Nothing is an empty line.
+        let series = answer.lines().filter(|line| !line.trim().is_empty());
+        Ok(series.count())
     }
 
     /// How often a rule could not be evaluated, since the start: its log says so.

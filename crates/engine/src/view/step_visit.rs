@@ -3,7 +3,7 @@
 use super::event::EventView;
 use super::run::{definition_of, find_run};
 use super::trace::{VisitKey, run_trace};
-use super::visit_search::{FoundVisit, VisitSearch};
+use super::visit_search::{FoundVisit, VisitSearch, ends_visit};
 use crate::definition::TerminalStatus;
 use crate::entry::NodeId;
 use crate::ids::{Namespace, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
@@ -11,7 +11,7 @@ use crate::run::is_failure;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{History, RunStatus, encode_key, visit};
 use crate::trace::TraceContext;
-use std::ops::RangeInclusive;
+use std::ops::{ControlFlow, RangeInclusive};
 
 /// A visit that has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,13 +67,16 @@ pub fn steps_left(
     let Some((number, run)) = find_run(reader, namespace, run_id)? else {
         return Ok(Vec::new());
     };
-    let definition = definition_of(reader, &run)?.definition;
-    let mut search = VisitSearch::new(&run, &definition, entries);
     let range = KeyRange {
         // What lies before the trimmed middle does not tell when a visit began that ended behind it.
         from: encode_key::<History>(&(number, run.history.trimmed_until + 1)),
         to: encode_key::<History>(&(number, u64::MAX)),
     };
+    if !are_any_left(reader, &range, &entries)? {
+        return Ok(Vec::new());
+    }
+    let definition = definition_of(reader, &run)?.definition;
+    let mut search = VisitSearch::new(&run, &definition, entries);
     visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
         search.look_at(first, &record)
     })?;
@@ -111,6 +114,24 @@ pub fn steps_left(
         }
     };
     Ok(found.into_iter().map(describe).collect())
+}
+
+/// Whether a visit ended in these entries at all: most that touch a run end none.
+fn are_any_left(
+    reader: &dyn Reader,
+    range: &KeyRange,
+    entries: &RangeInclusive<u64>,
+) -> Result<bool, StoreError> {
+    let mut are_any = false;
+    visit::<History>(reader, range, Order::Descending, |_, record| {
+        are_any = entries.contains(&record.raft_index) && record.events.iter().any(ends_visit);
+        if are_any || record.raft_index < *entries.start() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    Ok(are_any)
 }
 
 /// Whether a run ended in a way that makes a failure of the step that was under way.

@@ -187,6 +187,11 @@ impl<'a> VisitSearch<'a> {
     }
 }
 
+/// Whether a visit, or all of a run's, ended with this event.
+pub(super) fn ends_visit(event: &Event) -> bool {
+    matches!(event.kind, EventKind::StepCompleted { .. }) || is_end(&event.kind)
+}
+
 impl Place<'_> {
     fn end(self, outcome: Option<OutcomeName>, is_remembered: bool) -> VisitEnd {
         VisitEnd {

@@ -21,6 +21,7 @@ use crate::state::store::StateStore;
 use flotilla_engine::store::Writes;
 use futures::StreamExt;
 use openraft::storage::RaftStateMachine;
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::io;
 use std::sync::Arc;
@@ -67,6 +68,12 @@ impl From<ReceiveError> for TakeError {
     }
 }
 
+/// Whether a member's state may be taken: who was found to be wrong, too, may not know it yet. Of reports that are
+/// kept no longer nothing can be told.
+fn is_trusted(reports: &BTreeMap<u64, u128>, node_id: u64, found: &Divergence) -> bool {
+    reports.is_empty() || reports.get(&node_id) == Some(&found.majority)
+}
+
 impl Rebuild<'_> {
     /// Replaces the state, if an earlier process found that it differs from the majority's.
     ///
@@ -92,9 +99,11 @@ impl Rebuild<'_> {
         let log_begin = self.log.purged().map_or(0, |log_id| log_id.index());
         let at_least = found.index.max(log_begin);
         self.void_reports().map_err(StartError::NotRebuilt)?;
+        let reports = rows::digest_reports(self.store.reader().as_ref(), found.index);
+        let reports = reports.map_err(|error| StartError::Mixed(error.to_string()))?;
         loop {
             for (node_id, member) in self.members.nodes() {
-                if *node_id == self.local.node_id {
+                if *node_id == self.local.node_id || !is_trusted(&reports, *node_id, found) {
                     continue;
                 }
                 match self.take(*node_id, &member.peer_address, at_least).await {
@@ -187,5 +196,27 @@ impl Rebuild<'_> {
             .boxed();
         let begin = snapshots::receive_begin(&mut parts).await?;
         snapshots::receive_rows(begin, parts, (self.store.as_ref(), &self.links.chores)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_taken_only_from_who_reported_what_the_majority_did() {
+        let found = Divergence {
+            index: 7,
+            ours: 1,
+            majority: 2,
+        };
+        let reports = BTreeMap::from([(1, 1), (2, 2), (3, 3)]);
+        let trusted = |reports: &BTreeMap<u64, u128>| {
+            let members = (1..=4).filter(|node_id| is_trusted(reports, *node_id, &found));
+            members.collect::<Vec<u64>>()
+        };
+        assert_eq!(trusted(&reports), [2]);
+        // Those of long ago are not kept.
+        assert_eq!(trusted(&BTreeMap::new()), [1, 2, 3, 4]);
     }
 }

@@ -28,7 +28,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 /// What a member still writes, the least first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// Nothing that can be refused.
+    /// No commands of callers: only what keeps the cluster going.
     ReadOnly,
     /// What lets open work end.
     ProgressOnly,

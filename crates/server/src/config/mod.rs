@@ -49,8 +49,8 @@ pub struct ServerConfig {
     /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
     /// In bytes, not below `snapshot_log_bytes`.
     pub log_bytes_max: u64,
-    /// With less free than this on the disk no new work is taken, and with less than half of it nothing is
-    /// written that can be refused. In bytes; 0: the disk is not looked at.
+    /// With less free than this on the disk no new work is taken, with less than half of it no command, and with less
+    /// than a quarter nothing but what keeps the cluster going. In bytes; 0: the disk is not looked at.
     pub disk_reserve_bytes: u64,
     /// The collector that spans are sent to, over OTLP with gRPC; none are made without it.
     pub otlp_endpoint: Option<Endpoint>,

@@ -76,6 +76,11 @@ impl Server {
             observer: metrics.clone(),
             ..Hooks::default()
         };
+        let shutdown = CancellationToken::new();
+        let stop = shutdown.clone().drop_guard();
+        // Before the replica: its start may last, while certificates run out.
+        let renewing = tls.clone();
+        let renewing = renewing.map(|tls| tls::keep_fresh(shutdown.clone(), tls));
         let replica = Replica::start(replica_config(&config, &client_address), hooks);
         let replica = tokio::select! {
             started = replica => started?,
@@ -94,7 +99,7 @@ impl Server {
             sockets: sockets(tls.as_ref(), Port::Clients),
             tls: tls.clone(),
             tracer: tracer.clone(),
-            shutdown: CancellationToken::new(),
+            shutdown,
         });
         let (reporter, health_service) = health_reporter();
         let routes = routes(&context, &hub)?.add_service(health_service);
@@ -104,13 +109,12 @@ impl Server {
             drivers::start(context.clone(), hub),
             embedded::start(context.clone()),
         ];
-        tasks.extend(tls.map(|tls| tls::keep_fresh(context.clone(), tls)));
+        tasks.extend(renewing);
         tasks.extend(tracer.map(|tracer| traces::start(context.clone(), tracer, left)));
         let probing = CancellationToken::new();
         let http = http::serve(context.clone(), http_listener, probing.clone());
         let serving = serve(&context, context.sockets.accept(listener), routes);
         tracing::info!(node = config.node_id, %address, "clients are served");
-        let stop = context.shutdown.clone().drop_guard();
         Ok(Self {
             context,
             address,

@@ -1,7 +1,6 @@
 //! Looking at the files again: certificates are renewed without a restart.
 
 use super::Tls;
-use crate::context::Context;
 use crate::limits::TLS_RELOAD_INTERVAL;
 use std::error::Error;
 use std::future::pending;
@@ -9,9 +8,10 @@ use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 /// Looks at the files again and again, at SIGHUP at once, until the node stops.
-pub(crate) fn keep_fresh(context: Arc<Context>, tls: Arc<Tls>) -> JoinHandle<()> {
+pub(crate) fn keep_fresh(shutdown: CancellationToken, tls: Arc<Tls>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut hangup = signal(SignalKind::hangup())
             .inspect_err(|error| tracing::warn!(%error, "SIGHUP cannot be caught"))
@@ -19,7 +19,7 @@ pub(crate) fn keep_fresh(context: Arc<Context>, tls: Arc<Tls>) -> JoinHandle<()>
         let mut told = None;
         loop {
             tokio::select! {
-                () = context.shutdown.cancelled() => return,
+                () = shutdown.cancelled() => return,
                 () = sleep(TLS_RELOAD_INTERVAL) => {}
                 () = asked(hangup.as_mut()) => told = None,
             }

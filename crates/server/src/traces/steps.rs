@@ -6,11 +6,16 @@
 use super::step;
 use super::tracer::Tracer;
 use crate::context::Context;
-use flotilla_engine::Effect;
-use flotilla_engine::view;
+use crate::gateway::Freshness;
+use crate::limits::OBLIGATION_DEADLINE;
+use flotilla_engine::ids::{Namespace, RunId};
+use flotilla_engine::store::Reader;
+use flotilla_engine::{Effect, view};
 use flotilla_replica::{AppliedBatch, Notice, Subscription};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Tells of steps that are left from the subscription on. Ends with `context.shutdown`.
 pub(crate) fn start(
@@ -26,7 +31,7 @@ pub(crate) fn start(
             };
             match notice {
                 Some(Notice::Applied(batch)) if batch.node == context.node => {
-                    tell(&context, &tracer, &batch);
+                    tell(&context, &tracer, &batch).await;
                 }
                 Some(Notice::Applied(_)) => {}
                 Some(Notice::Lost) => {
@@ -39,26 +44,63 @@ pub(crate) fn start(
 }
 
 /// Tells of the steps that were left in one entry.
-fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
-    for effect in &batch.effects {
-        let Effect::RunChanged {
-            namespace, run_id, ..
-        } = effect
-        else {
-            continue;
-        };
-        let left = context.gateway.read_here(|reader| {
-            view::steps_left(reader, namespace, run_id, batch.index..=batch.index)
-        });
-        match left {
-            Ok(visits) => {
-                let spans = visits.into_iter().filter_map(|visit| {
-                    let placed = tracer.place(&visit.key, visit.trace.as_ref())?;
-                    Some(step::span(visit, placed))
-                });
-                spans.for_each(|span| tracer.export(span));
-            }
-            Err(refusal) => tracing::debug!(%refusal, run_id = %run_id, "a step is not traced"),
+async fn tell(context: &Context, tracer: &Tracer, batch: &AppliedBatch) {
+    let changed = changed_runs(&batch.effects);
+    if changed.is_empty() {
+        return;
+    }
+    let entry = batch.index..=batch.index;
+    let read = move |reader: &dyn Reader| {
+        let mut left = Vec::new();
+        for (namespace, run_id) in &changed {
+            left.extend(view::steps_left(reader, namespace, run_id, entry.clone())?);
         }
+        Ok(left)
+    };
+    let gateway = &context.gateway;
+    let deadline = Instant::now() + OBLIGATION_DEADLINE;
+    match gateway.scan(Freshness::Stale, deadline, read).await {
+        Ok(visits) => {
+            for visit in visits {
+                if let Some(placed) = tracer.place(&visit.key, visit.trace.as_ref()) {
+                    tracer.export(step::span(visit, placed));
+                }
+            }
+        }
+        Err(refusal) => tracing::debug!(%refusal, index = batch.index, "steps are not traced"),
+    }
+}
+
+/// Each run once that an entry has changed, however many of its commands did.
+fn changed_runs(effects: &[Effect]) -> BTreeSet<(Namespace, RunId)> {
+    let changed = effects.iter().filter_map(|effect| match effect {
+        Effect::RunChanged {
+            namespace, run_id, ..
+        } => Some((namespace.clone(), run_id.clone())),
+        _ => None,
+    });
+    changed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_several_commands_changed_is_told_of_once() {
+        let change = |run_id: &str| Effect::RunChanged {
+            namespace: Namespace::default_namespace(),
+            run_id: RunId::new(run_id).unwrap(),
+            is_open: true,
+        };
+        let effects = [
+            change("a"),
+            Effect::ModulesChanged,
+            change("b"),
+            change("a"),
+        ];
+        let changed = changed_runs(&effects);
+        let changed: Vec<&str> = changed.iter().map(|(_, run_id)| run_id.as_str()).collect();
+        assert_eq!(changed, ["a", "b"]);
     }
 }

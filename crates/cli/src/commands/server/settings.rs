@@ -139,7 +139,7 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     log_bytes_max: Option<u64>,
 
-    /// Take no new work with less than this free on the disk, and nothing at all with less than half of
+    /// Take no new work with less than this free on the disk, no command at all with less than half of
     /// it; 0 takes everything until the disk is full [default: 256 MiB]
     #[arg(
         long,

@@ -120,13 +120,12 @@ pub(crate) struct Exec {
     drain_timeout_ms: u64,
 
     /// Send the spans of tasks to this collector, over OTLP with gRPC, as http://127.0.0.1:4317; steps that the
-    /// cluster does not trace have none
+    /// cluster does not trace have none, and records neither
     #[arg(
         long,
         env = "FLO_OTLP_ENDPOINT",
         hide_env_values = true,
-        value_name = "URL",
-        conflicts_with = "stream"
+        value_name = "URL"
     )]
     otlp_endpoint: Option<Endpoint>,
 
@@ -150,7 +149,7 @@ impl Exec {
         )?;
         let tally = Tally::new("task", self.drain_timeout());
         let output = session.output;
-        let builder = self.builder(session.client()?, &tally, output);
+        let builder = self.builder(session.untraced_client()?, &tally, output);
         let traces = Traces::start(self.otlp_endpoint.as_ref(), builder.id())?;
         let worker = with_programs(builder, &programs, &tally, &traces).build()?;
         tokio::select! {

@@ -128,7 +128,7 @@ impl Consumption {
         };
         let (draining, output) = (tally.clone(), session.output);
         let concurrency = u32::try_from(employment.concurrency).unwrap_or(u32::MAX);
-        let mut builder = StreamWorker::builder(session.client()?, stream, handler)
+        let mut builder = StreamWorker::builder(session.untraced_client()?, stream, handler)
             .group(self.group)
             .concurrency(concurrency)
             .batch_size(self.batch_size)
