@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::output::Output;
 use flotilla_client::{Client, ClientOptions, TlsIdentity, TlsOptions};
+use flotilla_trace::traceparent;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +53,14 @@ impl Session {
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         let client = self.untraced_client()?;
         match &self.traceparent {
+            Some(traceparent) if traceparent::parse(traceparent).is_none() => {
+                // W3C has it ignored; who gave it should know.
+                let note = format!(
+                    "--traceparent or TRACEPARENT names no span, and is ignored: {traceparent:?}"
+                );
+                self.output.note(&note);
+                Ok(client)
+            }
             Some(traceparent) => Ok(client.with_traceparent(traceparent)?),
             None => Ok(client),
         }

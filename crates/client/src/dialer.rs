@@ -114,6 +114,25 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// What came of writing. When it fails before the first answer, the other side has said why it left, or
+    /// left without a word: that is read first, since nobody reads on after a failed write.
+    fn after_write<T>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.has_heard || !matches!(written, Poll::Ready(Err(_))) {
+            return written;
+        }
+        let mut bytes = [0; 64];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        // A connection that cannot be written to has ended, so what it holds comes at once.
+        drop(ready!(self.as_mut().poll_read(context, &mut buffer)));
+        written
+    }
+}
+
 impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -138,17 +157,19 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
+        let written = match &mut self.wire {
             Wire::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Wire::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        };
+        self.after_write(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
+        let written = match &mut self.wire {
             Wire::Plain(stream) => Pin::new(stream).poll_flush(context),
             Wire::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        };
+        self.after_write(context, written)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -163,10 +184,11 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
+        let written = match &mut self.wire {
             Wire::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Wire::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-        }
+        };
+        self.after_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::backoff::Backoff;
 use crate::code::ClientCode;
 use crate::error::{ClientError, ErrorKind};
 use crate::failure::{Blame, Failure, Trace, Verdict};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -45,10 +45,20 @@ pub(crate) struct Retry {
     last: Option<Arc<str>>,
     /// Those that refused the connection when they were asked last, and would again.
     closed: BTreeSet<Arc<str>>,
+    /// What stood in the way of a safe connection to each: it tells more than that another is not there.
+    barriers: BTreeMap<Arc<str>, Barrier>,
     /// What a node said last, if one did: it tells more than that another could not be connected to.
     said: Option<ClientError>,
     was_connected: bool,
     may_be_applied: bool,
+}
+
+/// What stood in the way of a safe connection to a node.
+#[derive(Debug)]
+struct Barrier {
+    error: ClientError,
+    /// Whether one side did not want the connection: what breaks off only may be a node that restarts.
+    is_refusal: bool,
 }
 
 impl Retry {
@@ -62,6 +72,7 @@ impl Retry {
             asked: BTreeSet::new(),
             last: None,
             closed: BTreeSet::new(),
+            barriers: BTreeMap::new(),
             said: None,
             was_connected: false,
             may_be_applied: false,
@@ -99,13 +110,14 @@ impl Retry {
         failure: Failure,
         nodes: usize,
     ) -> Result<Duration, ClientError> {
+        self.note_barrier(&failure);
         let (trace, delay) = match failure.verdict {
             Verdict::Again { trace, delay } => {
                 self.open_last();
                 (trace, delay)
             }
             Verdict::Elsewhere if self.closed_after_last() < nodes => (Trace::Unsent, None),
-            Verdict::Elsewhere => return Err(self.give_up(failure.error)),
+            Verdict::Elsewhere => return Err(self.fail(failure)),
             Verdict::Final => return Err(self.conclude(failure.error)),
         };
         self.attempts += 1;
@@ -118,12 +130,58 @@ impl Retry {
             None => self.backoff.next_delay(),
         };
         if Instant::now() + delay >= self.last_start() {
-            return Err(self.give_up(failure.error));
+            return Err(self.fail(failure));
         }
         if failure.blame != Blame::Connection {
             self.said = Some(failure.error);
         }
         Ok(delay)
+    }
+
+    /// Remembers what stood in the way of a safe connection to the node that was asked last.
+    fn note_barrier(&mut self, failure: &Failure) {
+        let Some(last) = &self.last else { return };
+        let known = self.barriers.get(last);
+        let was_refused = known.is_some_and(|barrier| barrier.is_refusal);
+        let is_refusal = failure.verdict == Verdict::Elsewhere;
+        let is_barrier = failure.error.code() == ClientCode::TlsFailed.as_str();
+        if failure.blame != Blame::Connection {
+            // It let this client in.
+            self.barriers.remove(last);
+        } else if is_barrier && (is_refusal || !was_refused) {
+            let error = failure.error.clone();
+            let barrier = Barrier { error, is_refusal };
+            self.barriers.insert(last.clone(), barrier);
+        } else if !was_refused {
+            self.barriers.remove(last);
+        }
+    }
+
+    /// Gives up with the failure, or with what tells more about why there is no connection.
+    fn fail(&mut self, failure: Failure) -> ClientError {
+        let barrier = match (failure.blame, failure.verdict) {
+            (Blame::Node | Blame::Nobody, _) | (_, Verdict::Final) => None,
+            // Nobody was reached: a refusal counts first, and of several the one by the first address, so that
+            // the same nodes bring the same words.
+            (
+                Blame::Connection,
+                Verdict::Elsewhere
+                | Verdict::Again {
+                    trace: Trace::Unsent,
+                    ..
+                },
+            ) => self
+                .barriers
+                .values()
+                .min_by_key(|barrier| !barrier.is_refusal),
+            // Whoever was let in by another node is told what became of that.
+            (Blame::Connection, Verdict::Again { .. }) => {
+                let last = self.last.as_ref().and_then(|last| self.barriers.get(last));
+                last.filter(|barrier| barrier.is_refusal)
+            }
+        };
+        let error = barrier.map(|barrier| barrier.error.clone());
+        self.give_up(error.unwrap_or(failure.error))
     }
 
     /// How many nodes need not be asked again, now that the last one need not be.
@@ -196,6 +254,7 @@ mod tests {
     use super::*;
     use crate::finding::Finding;
     use std::io;
+    use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
     fn retry(intent: Intent) -> Retry {
         Retry::new(Bounds {
@@ -290,11 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_read_from_a_node_that_dies_meanwhile_ends_with_nobody_there() {
         let mut retry = retry(Intent::Read);
-        let broken = Failure {
-            blame: Blame::Connection,
-            ..failure(Trace::Unknown)
-        };
-        assert!(retry.after(broken, 1).is_ok());
+        assert!(retry.after(broken(), 1).is_ok());
         tokio::time::advance(REPEATED_FOR_MAX).await;
         let error = retry.after(refused(), 1).expect_err("gives up");
         assert_eq!(
@@ -351,6 +406,90 @@ mod tests {
             ("tls_failed", ErrorKind::CannotConnect)
         );
         assert!(error.message().contains("broke off"), "{error}");
+    }
+
+    /// The certificate of one side is over.
+    fn expired(address: &str, error: Error) -> Failure {
+        let finding = Finding::of(&io::Error::other(error)).expect("it has to do with TLS");
+        Failure::unsafe_connection(&finding, address)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_a_node_does_not_trust_goes_before_that_another_is_not_there() {
+        for error in [
+            Error::AlertReceived(AlertDescription::CertificateExpired),
+            Error::InvalidCertificate(CertificateError::Expired),
+        ] {
+            for order in [["a:1", "b:1", "a:1"], ["b:1", "a:1", "b:1"]] {
+                let mut retry = retry(Intent::Write);
+                let mut fail = |address: &str| {
+                    retry.begin_attempt(address.into());
+                    let failure = match address {
+                        "a:1" => refused(),
+                        other => expired(other, error.clone()),
+                    };
+                    retry.after(failure, 2)
+                };
+                assert!(fail(order[0]).is_ok());
+                assert!(fail(order[1]).is_ok(), "a:1 may come back");
+                tokio::time::advance(Duration::from_secs(3)).await;
+                let told = fail(order[2]).expect_err("gives up");
+                let expected = expired("b:1", error.clone()).error;
+                assert_eq!(told, expected, "asked in the order {order:?}");
+            }
+        }
+    }
+
+    fn broken() -> Failure {
+        Failure {
+            blame: Blame::Connection,
+            ..failure(Trace::Unknown)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn that_a_node_does_not_trust_goes_before_that_it_breaks_off() {
+        let alert = || Error::AlertReceived(AlertDescription::CertificateExpired);
+        let missed = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
+        let broken_off = Failure::unsafe_connection(&missed, "b:1");
+        for broken in [broken(), broken_off] {
+            let mut retry = retry(Intent::Read);
+            retry.begin_attempt("b:1".into());
+            assert!(retry.after(expired("b:1", alert()), 2).is_ok());
+            tokio::time::advance(REPEATED_FOR_MAX * 12).await;
+            let told = retry.after(broken, 2).expect_err("gives up");
+            assert_eq!(told, expired("b:1", alert()).error);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_became_of_a_request_is_told_whatever_another_node_trusts() {
+        let alert = Error::AlertReceived(AlertDescription::CertificateExpired);
+        let mut retry = retry(Intent::Write);
+        retry.begin_attempt("b:1".into());
+        assert!(retry.after(expired("b:1", alert), 2).is_ok());
+        retry.begin_attempt("a:1".into());
+        tokio::time::advance(REPEATED_FOR_MAX).await;
+        let told = retry.after(broken(), 2).expect_err("gives up");
+        assert_eq!(
+            (told.code(), told.kind()),
+            ("stream_lost", ErrorKind::Unknown)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_broke_off_and_is_not_there_any_more_is_told_as_not_there() {
+        let missed = Finding::broken_off(&io::ErrorKind::ConnectionReset.into());
+        for (away, code) in [("a:1", "tls_failed"), ("b:1", "cannot_connect")] {
+            let mut retry = retry(Intent::Write);
+            retry.begin_attempt("b:1".into());
+            let broken_off = Failure::unsafe_connection(&missed, "b:1");
+            assert!(retry.after(broken_off, 2).is_ok());
+            retry.begin_attempt(away.into());
+            tokio::time::advance(Duration::from_secs(3)).await;
+            let told = retry.after(refused(), 2).expect_err("gives up");
+            assert_eq!(told.code(), code, "{away}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use crate::network::calls::PeerError;
 use crate::network::links::{Links, Local};
 use crate::raft::type_config::ConsensusHandle;
 use crate::read::ReadBarrier;
+use crate::start::StartError;
 use crate::state::applier::Outlets;
 use crate::state::snapshot::{Snapshot, SnapshotData, meta_of};
 use crate::state::store::StateStore;
@@ -74,7 +75,12 @@ impl Core {
 
     /// Tells the process to end; the first reason stays.
     pub(crate) fn fail(&self, error: FatalError) {
-        tracing::error!(node_id = self.local.node_id, %error, "the replica cannot go on");
+        let node_id = self.local.node_id;
+        if matches!(error, FatalError::Refused(StartError::Removed(_))) {
+            tracing::info!(node_id, %error, "the replica ends");
+        } else {
+            tracing::error!(node_id, %error, "the replica cannot go on");
+        }
         self.fatal.send_if_modified(|fatal| {
             let is_first = fatal.is_none();
             if is_first {

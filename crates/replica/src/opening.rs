@@ -184,6 +184,17 @@ async fn fit_log(opened: &Opened, directory: &Path) -> Result<(), StartError> {
         .map_err(|error| error.into_start_error(directory))
 }
 
+/// What this member says of itself.
+fn local_name(config: &Config, identity: &Identity) -> LocalName {
+    LocalName {
+        node_id: config.node_id.0,
+        incarnation: identity.incarnation,
+        client_address: config.client_address.clone(),
+        version: config.version.clone(),
+        engine_version: config.engine_version,
+    }
+}
+
 /// Opens the directory and starts consensus; peers are not served yet.
 async fn assemble(
     config: &Config,
@@ -194,13 +205,7 @@ async fn assemble(
         .map_err(|error| StartError::Tuning(error.to_string()))?;
     let mut opened = open_directory(config, hooks, chores)?;
     fit_log(&opened, &config.data_directory).await?;
-    let name = LocalName {
-        node_id: config.node_id.0,
-        incarnation: opened.identity.incarnation,
-        client_address: config.client_address.clone(),
-        version: config.version.clone(),
-        engine_version: config.engine_version,
-    };
+    let name = local_name(config, &opened.identity);
     let local = Arc::new(Local::new(name, opened.clock));
     let mut stored = StorageHelper::new(&mut opened.log, &mut opened.machine);
     let membership = stored.get_membership().await;
@@ -213,6 +218,7 @@ async fn assemble(
         local: Arc::clone(&local),
         links: Arc::clone(&links),
     };
+    formation::check_alone(&local, &links, membership.effective()).await?;
     let log = opened.log.clone();
     let node_id = config.node_id.0;
     let rebuild = Rebuild {

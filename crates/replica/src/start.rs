@@ -87,6 +87,14 @@ pub enum StartError {
         /// Who is there.
         found: NodeId,
     },
+    /// Another process runs on a copy of the directory, or this is the copy.
+    #[error("expected no other process of node {}, but one answers at {address}, where its members reach it", node_id.0)]
+    Twin {
+        /// Both.
+        node_id: NodeId,
+        /// Where the other one is.
+        address: String,
+    },
     /// The directory is empty, but the cluster knows this node with another one.
     #[error("node {} is a member of cluster {cluster_id}, but its data directory is empty",
         node_id.0)]
@@ -190,7 +198,14 @@ impl StartError {
                 "check --peers and --data-dir: one of them is another cluster's".to_owned()
             }
             Self::PeerIdDiffers { .. } | Self::NotListed(_) => {
-                "give every first member the same --peers list".to_owned()
+                "give every first member the same --peers list; one that has lost its directory after the members \
+                 changed is replaced: start it with --join and a new node id"
+                    .to_owned()
+            }
+            Self::Twin { .. } => {
+                "two processes must not vote as one node: stop one of them, and never start a copied data directory \
+                 beside the original; to add a node, start it with --join, a new node id and an empty directory"
+                    .to_owned()
             }
             Self::WipedMember { .. } => {
                 "a member that lost its directory must not vote under its old id: put the directory \

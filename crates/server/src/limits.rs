@@ -23,6 +23,12 @@ pub(crate) const HTTP_HEADERS_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const TLS_HANDSHAKE_DEADLINE: Duration = Duration::from_secs(5);
 /// Connections of gRPC that agree on TLS at a time; further ones wait to be taken.
 pub(crate) const TLS_HANDSHAKES_MAX: usize = 512;
+/// Refused callers that a node remembers, so that the log does not have each of their connections.
+pub(crate) const TLS_REFUSALS_MAX: usize = 64;
+/// How often the log says that the same caller is refused for the same reason.
+pub(crate) const TLS_REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
+/// How long before its end the log says that the certificate in use ends.
+pub(crate) const TLS_EXPIRY_NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// How often the files of certificates are looked at.
 pub(crate) const TLS_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 /// A request's body over HTTP: a payload of any size, and what stands around it. In bytes.

@@ -5,7 +5,9 @@ use crate::span::Span;
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanProcessor};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a span waits for others at most.
@@ -69,6 +71,11 @@ impl Exporter {
             .with_max_export_batch_size(BATCH_SPANS_MAX)
             .with_scheduled_delay(BATCH_DELAY)
             .build();
+        let exporter = Telling {
+            exporter,
+            endpoint: endpoint.to_string(),
+            lost_count: AtomicU64::new(0),
+        };
         let mut processor = BatchSpanProcessor::builder(exporter)
             .with_batch_config(config)
             .build();
@@ -87,6 +94,47 @@ impl Exporter {
     pub fn stop(&self) {
         // Who stops twice, or whose collector is away, has nothing more to send.
         drop(self.processor.shutdown_with_timeout(STOP_TIMEOUT));
+    }
+}
+
+/// An exporter that tells once that its collector is away, and once that it is back.
+#[derive(Debug)]
+struct Telling {
+    exporter: SpanExporter,
+    endpoint: String,
+    /// Spans since the collector went away; none while it is there.
+    lost_count: AtomicU64,
+}
+
+impl opentelemetry_sdk::trace::SpanExporter for Telling {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let count = batch.len() as u64;
+        let endpoint = &self.endpoint;
+        let sent = self.exporter.export(batch).await;
+        match &sent {
+            Ok(()) => match self.lost_count.swap(0, Ordering::Relaxed) {
+                0 => {}
+                lost => tracing::info!(endpoint, lost, "the collector takes spans again"),
+            },
+            Err(error) => {
+                if self.lost_count.fetch_add(count, Ordering::Relaxed) == 0 {
+                    tracing::warn!(endpoint, %error, "the collector takes no spans: they are lost until it does");
+                }
+            }
+        }
+        sent
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
     }
 }
 

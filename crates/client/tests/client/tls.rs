@@ -88,9 +88,17 @@ impl Stub {
 /// A client that trusts the authority in the file `ca.pem` of the folder, and asks again for so long while no
 /// connection is made.
 fn client(folder: &TempDir, address: &str, patience: Duration) -> Client {
+    client_of(folder, &[address], patience)
+}
+
+/// The same, with several endpoints.
+fn client_of(folder: &TempDir, addresses: &[&str], patience: Duration) -> Client {
     let ca = folder.path().join("ca.pem");
     Client::connect(ClientOptions {
-        endpoints: vec![address.to_owned()],
+        endpoints: addresses
+            .iter()
+            .map(|&address| address.to_owned())
+            .collect(),
         tls: Some(TlsOptions { ca, identity: None }),
         timeout: PATIENCE,
         unreachable_timeout: patience,
@@ -147,6 +155,27 @@ async fn who_shows_no_certificate_is_told_to_although_the_connection_was_made() 
         said.contains("lets nobody in without a certificate"),
         "{said}"
     );
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_there_does_not_hide_the_certificate_of_another() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let away = listener.local_addr().expect("it is bound").to_string();
+    drop(listener);
+    let old = Stub::start(&["127.0.0.1"], |params| {
+        params.not_after = date_time_ymd(2020, 1, 1);
+    })
+    .await;
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("ca.pem"), &old.authority).expect("room");
+    for addresses in [[&*away, &*old.address], [&*old.address, &*away]] {
+        let error = refused(&client_of(&folder, &addresses, BRIEFLY)).await;
+        assert_eq!(error.code(), "tls_failed", "{error}");
+        assert_eq!(error.kind(), ErrorKind::CannotConnect);
+        assert!(error.message().contains("is over"), "{error}");
+        let hint = error.hint().expect("there is advice");
+        assert!(hint.contains("new certificate"), "{hint}");
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@
 //! if no peer knows a cluster at all. The lowest id founds.
 
 use crate::core::Core;
-use crate::membership::Member;
+use crate::membership::{Member, StoredMembership};
+use crate::network::links::{Links, Local};
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start::StartError;
 use flotilla_engine::NodeId;
@@ -171,6 +172,34 @@ pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
     let peer = core.links.calls(address);
     let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
     answer.ok()?.ok()
+}
+
+/// Refuses to start beside another process of the same node: peers of this one are not served yet, so whoever
+/// answers where its members reach it is one.
+pub(crate) async fn check_alone(
+    local: &Local,
+    links: &Links,
+    members: &StoredMembership,
+) -> Result<(), StartError> {
+    let Some(member) = members.get_node(&local.node_id) else {
+        return Ok(());
+    };
+    let address = member.peer_address.clone();
+    let request = ProbeRequest {
+        node_id: local.node_id,
+    };
+    let peer = links.connect(&address);
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
+    let is_twin = |found: &ProbeResponse| {
+        found.node_id == local.node_id && found.incarnation == local.incarnation
+    };
+    match answer {
+        Ok(Ok(found)) if is_twin(&found) => Err(StartError::Twin {
+            node_id: NodeId(local.node_id),
+            address,
+        }),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 fn check_ids(answers: &[Answered]) -> Result<(), StartError> {

@@ -161,6 +161,13 @@ impl Core {
         if before.contains(&node_id.0) {
             return Attempt::Done(Ok(false));
         }
+        // One that has ended lags by nothing until the next write, and could not help to commit.
+        if let Some(member) = stored.get_node(&node_id.0)
+            && !self.answers(node_id.0, stored).await
+        {
+            let address = member.peer_address.clone();
+            return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
+        }
         // A voter that has yet to receive most of the log could not help to commit for as long.
         loop {
             match self.lag_of(node_id) {

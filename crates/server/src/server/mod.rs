@@ -180,7 +180,11 @@ impl Server {
             ended = &mut self.serving => Err(serve_error(ended)),
         };
         if let Err(error) = &result {
-            tracing::error!(%error, "the node cannot go on");
+            if error.is_removal() {
+                tracing::info!(%error, "the node ends");
+            } else {
+                tracing::error!(%error, "the node cannot go on");
+            }
         }
         self.stop().await;
         result

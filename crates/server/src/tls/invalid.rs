@@ -108,7 +108,8 @@ impl TlsInvalid {
             Self::UsageMissing { .. } => {
                 "a node is a server to some and a client to others: its certificate \
                  needs serverAuth and clientAuth, and so does each between it and the \
-                 authority that names usages"
+                 authority that names usages; FLO_TLS_CERT of a client's shell goes before \
+                 a node's file"
                     .to_owned()
             }
             Self::Unsigned { .. } => {

@@ -4,14 +4,16 @@
 //! bundle have signed. `material` makes configurations for rustls of the three files, or says what is wrong
 //! with them, in which `door` says who is let in and `callee` who is believed; [`Tls`] holds the newest good
 //! ones; `reload` looks at the files again; `sockets` makes connections with them, each with those that are
-//! the newest when it begins.
+//! the newest when it begins. `refusal` says why one was not made, and `repeats` how rarely.
 
 mod callee;
 mod certificate;
 mod door;
 mod invalid;
 mod material;
+mod refusal;
 mod reload;
+mod repeats;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -23,11 +25,14 @@ pub(crate) use sockets::TlsSockets;
 
 use self::certificate::in_words;
 use self::material::{Contents, Material};
+use self::refusal::{Kind, words};
+use self::repeats::{Refused, Repeats};
 use crate::limits::TLS_HANDSHAKE_DEADLINE;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Instant, SystemTime};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -45,7 +50,7 @@ pub(crate) struct TlsFiles {
 }
 
 /// Who comes in at a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Port {
     /// Clients, with a certificate.
     Clients,
@@ -63,6 +68,8 @@ pub(crate) struct Tls {
     hosts: Vec<(&'static str, String)>,
     // A std lock and not tokio's because it is never held across an await.
     current: RwLock<Arc<Material>>,
+    /// Who was not let in, as the log has it. A std lock for the same reason.
+    refused: Mutex<Repeats>,
 }
 
 impl Tls {
@@ -80,6 +87,7 @@ impl Tls {
             files,
             hosts,
             current: RwLock::new(Arc::new(material)),
+            refused: Mutex::new(Repeats::new()),
         })
     }
 
@@ -120,19 +128,43 @@ impl Tls {
         port: Port,
         stream: TcpStream,
     ) -> Option<TlsStream<TcpStream>> {
-        let from = stream.peer_addr();
-        let error = match self.greet(port, stream).await {
-            Ok(stream) => return Some(stream),
-            Err(error) => error,
-        };
-        let from = from.map_or_else(|_| String::new(), |address| address.to_string());
-        if error.kind() == io::ErrorKind::InvalidData {
-            tracing::warn!(from, ?port, %error, "a connection was not let in");
-        } else {
+        let from = stream.peer_addr().ok();
+        let greeted = self.greet(port, stream).await;
+        greeted
+            .inspect_err(|error| self.tell(from, port, error))
+            .ok()
+    }
+
+    /// Says why a connection did not come about, unless that was said just now of the same caller.
+    fn tell(&self, from: Option<SocketAddr>, port: Port, error: &io::Error) {
+        let address = from.map(|from| from.to_string()).unwrap_or_default();
+        if error.kind() != io::ErrorKind::InvalidData {
             // Balancers connect only to see whether somebody listens.
-            tracing::debug!(from, ?port, %error, "a connection ended before it began");
+            tracing::debug!(from = address, ?port, %error, "a connection ended before it began");
+            return;
         }
-        None
+        let refused = Refused {
+            from: from.map(|from| from.ip()),
+            port,
+            kind: Kind::of(error),
+        };
+        let repeats = self.refused.lock();
+        let noted = repeats
+            .unwrap_or_else(PoisonError::into_inner)
+            .note(refused, Instant::now());
+        let Some(unsaid) = noted else { return };
+        let error = words(error, port);
+        if unsaid == 0 {
+            tracing::warn!(from = address, ?port, error, "a connection was not let in");
+        } else {
+            tracing::warn!(
+                from = address,
+                ?port,
+                error,
+                meanwhile = unsaid,
+                "a connection was not let in, and so were others meanwhile"
+            );
+        }
     }
 
     fn current(&self) -> Arc<Material> {

@@ -1,5 +1,6 @@
 //! Connections of gRPC over TLS, made and taken.
 
+use super::refusal::words;
 use super::{Port, Tls};
 use crate::limits::TLS_HANDSHAKES_MAX;
 use axum::http::Uri;
@@ -116,7 +117,8 @@ impl Dialer {
     /// Peers that cannot agree on TLS look like peers that are away: the log must say which it is.
     fn tell(&self, uri: &Uri, greeted: &io::Result<TlsStream<TcpStream>>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = greeted.as_ref().err().map(ToString::to_string);
+        let failure = greeted.as_ref().err();
+        let failure = failure.map(|error| words(error, self.port));
         if failure == *told {
             return;
         }

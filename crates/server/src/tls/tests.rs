@@ -388,3 +388,59 @@ async fn another_authority_is_not_trusted_until_the_bundle_has_it() {
     assert!(node.refresh().unwrap());
     assert_eq!(knocking().await, Ok(()));
 }
+
+/// What the log has of whom the node does not let in at the port of its peers.
+async fn turned_away<F: Future<Output = ()> + Send + 'static>(
+    node: &Tls,
+    come: impl FnOnce(TcpStream) -> F,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let coming = tokio::spawn(come(TcpStream::connect(address).await.unwrap()));
+    let (stream, _) = listener.accept().await.unwrap();
+    let error = node.greet(Port::Peers, stream).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "it is told");
+    coming.await.unwrap();
+    words(&error, Port::Peers)
+}
+
+#[tokio::test]
+async fn whoever_is_turned_away_is_told_of_in_words_that_say_why() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    folder.issue("old", &BOTH, |params| {
+        params.not_after = date_time_ymd(2020, 2, 1);
+    });
+    let node = folder.load("node").unwrap();
+    let plain = turned_away(&node, |mut stream| async move {
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        stream.write_all(preface).await.unwrap();
+        // Until the node has hung up, however it does so.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    assert!(plain.await.contains("it speaks no TLS"));
+    // Who trusts the node's authority, with a certificate of another one.
+    for name in ["node.pem", "node-key.pem"] {
+        let to = name.replace("node", "other");
+        fs::copy(other.path(name), folder.path(&to)).unwrap();
+    }
+    let cases = [
+        (None, "it shows no certificate"),
+        (Some("other"), "an authority that `tls_ca` does not name"),
+        (
+            Some("old"),
+            "is over: it was valid until 2020-02-01 00:00:00 UTC",
+        ),
+    ];
+    for (name, expected) in cases {
+        let config = somebody(&folder, name);
+        let told = turned_away(&node, |stream| async move {
+            let host = ServerName::try_from("127.0.0.1").unwrap();
+            // With TLS 1.3 it believes to be in until it reads.
+            if let Ok(mut stream) = TlsConnector::from(config).connect(host, stream).await {
+                let _ = stream.read_u8().await;
+            }
+        });
+        let told = told.await;
+        assert!(told.contains(expected), "{name:?}: {told}");
+    }
+}

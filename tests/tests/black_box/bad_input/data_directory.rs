@@ -1,9 +1,10 @@
 //! Data directories that do not belong to the node, or are damaged.
 
 use crate::files::fixture;
-use flotilla_tests::{Cluster, Node};
+use flotilla_tests::{Cluster, Host, Node};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Expects the node to end by itself with a failure, and to say these things.
 fn expect_refused(node: &mut Node, says: &[&str]) {
@@ -102,4 +103,42 @@ fn replace(folder: &Path, from: &str, to: &str) -> Vec<PathBuf> {
         }
     }
     changed
+}
+
+#[test]
+fn a_copy_of_a_data_directory_does_not_run_beside_the_original() {
+    let mut cluster = Cluster::start();
+    cluster.node_mut(1).stop();
+    let data_dir = cluster.node(1).data_dir().to_owned();
+    let copy = data_dir.with_extension("copy");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([&data_dir, &copy])
+        .status();
+    assert!(copied.is_ok_and(|copied| copied.success()));
+    cluster.restart(1);
+    cluster.await_health();
+
+    let host = Host::local(1);
+    let address = |offset: u16| format!("{}:{}", host.ip, host.port + offset);
+    let (listen, peer_listen, http_listen) = (address(0), address(1), address(2));
+    let copy = copy.to_string_lossy();
+    let twin = [
+        "server",
+        "--data-dir",
+        &copy,
+        "--listen",
+        &listen,
+        "--peer-listen",
+        &peer_listen,
+        "--http-listen",
+        &http_listen,
+    ];
+    cluster
+        .flo()
+        .refused(&twin)
+        .expect(3, "server_not_started")
+        .says("no other process of node 1")
+        .hints("copied data directory");
+    cluster.await_health();
 }
