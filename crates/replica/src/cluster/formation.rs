@@ -7,6 +7,7 @@
 
 use crate::core::Core;
 use crate::membership::{Member, StoredMembership};
+use crate::network::calls::PeerCalls;
 use crate::network::links::{Links, Local};
 use crate::network::protocol::{ProbeRequest, ProbeResponse};
 use crate::start::StartError;
@@ -166,10 +167,13 @@ async fn probe_all(core: &Core, formation: &Formation) -> Vec<Answered> {
 
 /// Asks who is at a peer address; `None` when nobody says so soon.
 pub(crate) async fn probe(core: &Core, address: &str) -> Option<ProbeResponse> {
+    ask(&core.local, core.links.calls(address).as_ref()).await
+}
+
+async fn ask(local: &Local, peer: &dyn PeerCalls) -> Option<ProbeResponse> {
     let request = ProbeRequest {
-        node_id: core.local.node_id,
+        node_id: local.node_id,
     };
-    let peer = core.links.calls(address);
     let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
     answer.ok()?.ok()
 }
@@ -184,21 +188,15 @@ pub(crate) async fn check_alone(
     let Some(member) = members.get_node(&local.node_id) else {
         return Ok(());
     };
-    let address = member.peer_address.clone();
-    let request = ProbeRequest {
-        node_id: local.node_id,
-    };
-    let peer = links.connect(&address);
-    let answer = tokio::time::timeout(PROBE_TIMEOUT, peer.probe(request)).await;
-    let is_twin = |found: &ProbeResponse| {
-        found.node_id == local.node_id && found.incarnation == local.incarnation
-    };
-    match answer {
-        Ok(Ok(found)) if is_twin(&found) => Err(StartError::Twin {
-            node_id: NodeId(local.node_id),
-            address,
-        }),
-        Ok(_) | Err(_) => Ok(()),
+    let found = ask(local, links.connect(&member.peer_address).as_ref()).await;
+    match found {
+        Some(found) if found.node_id == local.node_id && found.incarnation == local.incarnation => {
+            Err(StartError::Twin {
+                node_id: NodeId(local.node_id),
+                address: member.peer_address.clone(),
+            })
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

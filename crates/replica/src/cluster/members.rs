@@ -154,17 +154,15 @@ impl Core {
 
     async fn promote(&self, node_id: NodeId, basis: Basis) -> Attempt<Judged> {
         let stored = &basis.stored;
-        if stored.get_node(&node_id.0).is_none() {
+        let Some(member) = stored.get_node(&node_id.0) else {
             return Attempt::Done(Err(ChangeRefusal::NotAMember(node_id)));
-        }
+        };
         let before = voters(stored.membership());
         if before.contains(&node_id.0) {
             return Attempt::Done(Ok(false));
         }
         // One that has ended lags by nothing until the next write, and could not help to commit.
-        if let Some(member) = stored.get_node(&node_id.0)
-            && !self.answers(node_id.0, stored).await
-        {
+        if !self.answers(node_id.0, stored).await {
             let address = member.peer_address.clone();
             return Attempt::Done(Err(ChangeRefusal::NodeUnreachable(address)));
         }
