@@ -1,7 +1,7 @@
 //! Steps as spans: one trace over the nodes and the worker that had a part in it.
 
 use crate::collector::Collector;
-use crate::files::fixture;
+use crate::files::{example, fixture};
 use flotilla_engine::ENGINE_VERSION;
 use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, wait_until};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -139,4 +139,21 @@ fn what_is_not_to_be_sampled_leaves_no_span() {
         .into_iter()
         .filter(|span| span.name == step.name);
     assert_eq!(steps.count(), 1);
+}
+
+#[test]
+fn a_task_that_a_node_runs_itself_is_part_of_its_step() {
+    let collector = Collector::start();
+    let node = DevNode::start_with(&["--ephemeral", "--otlp-endpoint", collector.endpoint()]);
+    let flo = node.flo();
+    let module = example("actions/ship-order.wat");
+    let _ = flo.text(&["action", "register", "work", "--wasm", &module]);
+    let definition = fixture("one-step.yaml");
+    let _ = flo.text(&["workflow", "create", "-f", &definition]);
+    let _ = flo.text(&["workflow", "start", "one-step", "{}", "--wait"]);
+    let [step, task] = collector.await_spans(["one-step/start", "task work"]);
+    assert_eq!((&task.trace, &task.parent), (&step.trace, &step.id));
+    // As the registry and the history name it.
+    assert_eq!(task.attributes["flotilla.worker"], "flo-node-1");
+    assert_eq!(task.sender, ("flotilla".to_owned(), "1".to_owned()));
 }

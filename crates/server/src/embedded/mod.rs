@@ -145,7 +145,7 @@ fn add_left_behind(
 }
 
 /// The id of a node's worker, the same in each namespace.
-fn worker_id(node: NodeId) -> WorkerId {
+pub(crate) fn worker_id(node: NodeId) -> WorkerId {
     WorkerId::new(format!("flo-node-{}", node.0))
         .expect("a short text of letters, digits and dashes")
 }

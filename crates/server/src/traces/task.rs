@@ -2,6 +2,7 @@
 
 use super::tracer::Tracer;
 use crate::context::Context;
+use crate::embedded;
 use flotilla_api::v1;
 use flotilla_engine::ids::ActionRunNumber;
 use flotilla_engine::{Body, view};
@@ -35,7 +36,7 @@ impl TracedTask {
             task_id: &task.task_id,
             action: &task.action,
             attempt: task.attempt,
-            worker: &format!("node-{}", context.node.0),
+            worker: embedded::worker_id(context.node).as_str(),
         })?;
         Some(Self { tracer, span })
     }
