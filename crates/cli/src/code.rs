@@ -57,6 +57,8 @@ codes! {
         "The file is no backup, or is damaged or cut short.";
     BackupStopped "backup_stopped" Retryable
         "`flo cluster backup` was stopped before its end.";
+    BenchOutputWrong "bench_output_wrong" Refused
+        "`flo bench`: a run's output is not what its input and its steps make of it.";
     CertificatesNotMade "certificates_not_made" Machine
         "`flo cert dev` cannot make its files.";
     ClusterNotFormed "cluster_not_formed" Retryable

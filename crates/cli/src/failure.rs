@@ -90,6 +90,11 @@ impl Failure {
         &self.code
     }
 
+    /// The sentence, for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Tells the failure on stderr, and gives the exit code.
     pub(crate) fn report(&self, format: Format) -> ExitCode {
         if self.exit == Exit::Ok {

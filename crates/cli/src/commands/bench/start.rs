@@ -1,106 +1,74 @@
-//! `flo bench start`: starts that park on a signal.
+//! `flo bench start`: starts of runs that do nothing.
 
-use super::load::{Load, Measured};
-use super::report::ReportView;
+use super::completion;
+use super::load::{LoadFlags, Piece, Work};
+use super::measurement::{Bench, Figures};
+use super::payload::Payloads;
+use super::setup::create_workflow;
 use crate::failure::Failure;
-use crate::progress::Progress;
 use crate::session::Session;
 use clap::Args;
-use flotilla_client::v1::{CreateWorkflowRequest, GetStatusRequest, StartRunRequest};
-use flotilla_client::{Client, ClientError};
-use std::time::Duration;
 
 const WORKFLOW: &str = "flo-bench-start";
 
-/// A run of it waits for a signal that nobody sends, and ends by itself after an hour.
+/// The action is never registered, so the one step ends where it begins: in the turn of the start.
 const SOURCE: &str = r#"
 kind: Workflow
 name: flo-bench-start
-version: "1"
+version: "2"
+retention_ms: 3600000
 start:
-  waitForSignal: {type: never, timeoutMs: 3600000, onTimeout: flo.Completed}
-  transitions: {success: flo.Completed}
+  run: "@actions/flo-bench-nobody"
+  transitions: {target_not_found: flo.Completed, failure: flo.Failed}
 "#;
 
-/// Measure starts of runs that wait for a signal, in a closed loop
+/// Measure starts of runs that do nothing
 ///
-/// Each client starts the next run when the one before is acknowledged.
+/// A run has one step, whose action does not exist: it ends at once, without a worker, and is forgotten an hour
+/// later. What is measured is the acknowledged start.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench start --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Start {
-    /// How many clients at a time
-    #[arg(long, value_name = "C", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    clients: u16,
+    #[command(flatten)]
+    load: LoadFlags,
 
-    /// For how long
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
-    seconds: u16,
+    /// How many bytes the input of each run has, beside a number
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    payload: u32,
 }
 
 impl Start {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let client = session.client()?;
-        create_workflow(&client).await?;
-        let clients = (0..self.clients)
-            .map(|_| session.client())
-            .collect::<Result<Vec<_>, _>>()?;
-        let load = Load {
-            clients,
-            length: Duration::from_secs(self.seconds.into()),
+        let bench = Bench::open(session, "start", &self.load, &[])?;
+        create_workflow(bench.client(), SOURCE.to_owned()).await?;
+        let starts = Starts {
+            payloads: Payloads::new(self.payload),
         };
-
-        let before = last_log_index(&client).await?;
-        let measured = {
-            let text = format!("{} clients for {} s", self.clients, self.seconds);
-            let _progress = Progress::start(text);
-            load.run(start_one).await
+        let figures = Figures {
+            payload_bytes: Some(self.payload),
+            ..Figures::default()
         };
-        let entries = last_log_index(&client).await?.saturating_sub(before);
-        report(self.clients, measured, entries, session)
+        bench.measure(starts, figures).await
     }
 }
 
-fn report(
-    clients: u16,
-    measured: Measured,
-    entries: u64,
-    session: &Session,
-) -> Result<(), Failure> {
-    if let (0, Some(error)) = (measured.completed(), &measured.error) {
-        return Err(error.clone().into());
+struct Starts {
+    payloads: Payloads,
+}
+
+impl Work for Starts {
+    type Prepared = ();
+
+    async fn prepare(&self, _: &Piece) -> Result<(), Failure> {
+        Ok(())
     }
-    let view = ReportView::new("start", clients, &measured, entries);
-    session.output.value(&view, ReportView::text)
-}
 
-async fn create_workflow(client: &Client) -> Result<(), Failure> {
-    let request = CreateWorkflowRequest {
-        source: SOURCE.to_owned(),
-        ..CreateWorkflowRequest::default()
-    };
-    client.create_workflow(request).await?;
-    Ok(())
-}
-
-async fn start_one(client: Client) -> Result<(), ClientError> {
-    let request = StartRunRequest {
-        workflow: WORKFLOW.to_owned(),
-        ..StartRunRequest::default()
-    };
-    client.start_run(request).await.map(|_| ())
-}
-
-/// The end of the longest log.
-async fn last_log_index(client: &Client) -> Result<u64, Failure> {
-    let status = client.get_status(GetStatusRequest {}).await?;
-    Ok(status
-        .nodes
-        .iter()
-        .map(|node| node.last_log_index)
-        .max()
-        .unwrap_or_default())
+    async fn perform(&self, piece: &Piece, (): ()) -> Result<(), Failure> {
+        let input = self.payloads.input(piece.number);
+        completion::start(piece, WORKFLOW, input).await.map(drop)
+    }
 }
 
 #[cfg(test)]

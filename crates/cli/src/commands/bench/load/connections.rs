@@ -1,0 +1,53 @@
+//! The connections of a load.
+
+use crate::failure::Failure;
+use crate::session::Session;
+use flotilla_client::Client;
+
+/// The namespace of everything that a bench makes, unless another one was given.
+const NAMESPACE: &str = "flo-bench";
+
+/// A few connections to each node, shared by all clients: calls of many share a write to the network.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Connections {
+    clients: Vec<Client>,
+}
+
+impl Connections {
+    /// So many connections, at least one.
+    ///
+    /// # Errors
+    /// As [`Session::client`].
+    pub(in super::super) fn open(session: &Session, count: u16) -> Result<Self, Failure> {
+        let open = |_| client(session);
+        let clients = (0..count.max(1)).map(open).collect::<Result<_, _>>()?;
+        Ok(Self { clients })
+    }
+
+    /// One that is never used.
+    #[cfg(test)]
+    pub(super) fn nowhere() -> Self {
+        let client = Client::connect(flotilla_client::ClientOptions::default());
+        Self {
+            clients: vec![client.expect("the default is an endpoint")],
+        }
+    }
+
+    /// One of them.
+    pub(in super::super) fn first(&self) -> &Client {
+        &self.clients[0]
+    }
+
+    /// The connection of the client with this number.
+    pub(in super::super) fn of(&self, number: u16) -> Client {
+        self.clients[usize::from(number) % self.clients.len()].clone()
+    }
+}
+
+fn client(session: &Session) -> Result<Client, Failure> {
+    let client = session.untraced_client()?;
+    if client.namespace().is_empty() {
+        return Ok(client.with_namespace(NAMESPACE));
+    }
+    Ok(client)
+}

@@ -1,0 +1,256 @@
+//! A load, from its warm-up to its last answer.
+
+use super::connections::Connections;
+use super::flags::{LoadFlags, Until};
+use super::meter::{Measured, Meter};
+use super::schedule::Schedule;
+use super::work::{Piece, Work};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::shutdown::Shutdown;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+/// A load that is to be put on a cluster.
+pub(in super::super) struct Load<'a> {
+    /// Its shape.
+    pub(in super::super) flags: &'a LoadFlags,
+    /// Over which it goes.
+    pub(in super::super) connections: &'a Connections,
+    /// Where the work notes its parts.
+    pub(in super::super) meter: Arc<Meter>,
+}
+
+/// Puts the load on, and gives what came of it. A first signal ends it early, a second one at once.
+///
+/// # Errors
+/// When signals cannot be caught, or `look` fails.
+pub(in super::super) async fn drive<W: Work, L>(
+    load: Load<'_>,
+    work: Arc<W>,
+    look: impl AsyncFn() -> Result<L, Failure>,
+) -> Result<(Measured, [L; 2]), Failure> {
+    let stop = CancellationToken::new();
+    let _stop = stop.clone().drop_guard();
+    let schedule = Schedule::begin(load.flags.pace(), stop);
+    conduct(load, schedule, work, look).await
+}
+
+/// The same with this schedule.
+async fn conduct<W: Work, L>(
+    load: Load<'_>,
+    schedule: Schedule,
+    work: Arc<W>,
+    look: impl AsyncFn() -> Result<L, Failure>,
+) -> Result<(Measured, [L; 2]), Failure> {
+    let mut shutdown = Shutdown::new()?;
+    let progress = Progress::start(load.flags.text());
+    let schedule = Arc::new(schedule);
+    let mut clients = JoinSet::new();
+    for number in 0..load.flags.clients() {
+        let piece = Piece {
+            client: load.connections.of(number),
+            number: 0,
+            due: Instant::now(),
+            meter: load.meter.clone(),
+        };
+        clients.spawn(repeat(piece, schedule.clone(), work.clone()));
+    }
+    tokio::select! {
+        () = sleep(load.flags.warm_up()) => {}
+        () = shutdown.requested() => schedule.stop(),
+    }
+    let before = look().await?;
+    load.meter.begin(load.flags.until());
+    let passed = async {
+        match load.flags.until() {
+            Until::Passed(length) => sleep(length).await,
+            Until::Done(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = passed => {}
+        () = load.meter.done() => {}
+        () = all(&mut clients) => {}
+        () = shutdown.requested() => {}
+        () = tell(&progress, &load.meter) => {}
+    }
+    load.meter.end();
+    load.meter.note_unbegun(schedule.waiting().await);
+    schedule.stop();
+    let after = look().await?;
+    progress.say("waiting for the last answers".to_owned());
+    tokio::select! {
+        () = all(&mut clients) => {}
+        () = shutdown.requested() => {}
+    }
+    Ok((load.meter.take(), [before, after]))
+}
+
+/// One client: works until there is nothing left to begin.
+async fn repeat<W: Work>(mut piece: Piece, schedule: Arc<Schedule>, work: Arc<W>) {
+    while !schedule.is_over() {
+        let prepared = work.prepare(&piece).await;
+        let Some((number, due)) = schedule.next().await else {
+            return;
+        };
+        (piece.number, piece.due) = (number, due);
+        let result = match prepared {
+            Ok(prepared) => work.perform(&piece, prepared).await,
+            Err(failure) => Err(failure),
+        };
+        piece.meter.note(due, result);
+    }
+}
+
+async fn all(clients: &mut JoinSet<()>) {
+    while let Some(ended) = clients.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+/// Says every second how it goes.
+async fn tell(progress: &Progress, meter: &Meter) {
+    let mut seconds = interval(Duration::from_secs(1));
+    let mut before = 0;
+    loop {
+        seconds.tick().await;
+        let completed = meter.completed();
+        progress.say(format!("{} a second, {completed} done", completed - before));
+        before = completed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::bench::load::Pace;
+    use clap::Parser;
+    use tokio::sync::mpsc;
+
+    const STALL: Duration = Duration::from_secs(2);
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: LoadFlags,
+    }
+
+    /// Takes 10 ms, unless it begins in the fifth second: then it ends with that second but one.
+    struct Stalling {
+        since: Instant,
+    }
+
+    impl Work for Stalling {
+        type Prepared = ();
+
+        async fn prepare(&self, _: &Piece) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        async fn perform(&self, _: &Piece, (): ()) -> Result<(), Failure> {
+            let stall = Duration::from_secs(4);
+            let now = self.since.elapsed();
+            if now >= stall && now < stall + STALL {
+                sleep(stall + STALL - now).await;
+            } else {
+                sleep(Duration::from_millis(10)).await;
+            }
+            Ok(())
+        }
+    }
+
+    fn flags(line: &str) -> LoadFlags {
+        let words = ["flo"].into_iter().chain(line.split_whitespace());
+        Line::try_parse_from(words).expect(line).load
+    }
+
+    async fn measure(flags: &LoadFlags, schedule: Schedule) -> Measured {
+        let since = Instant::now();
+        let load = Load {
+            flags,
+            connections: &Connections::nowhere(),
+            meter: Arc::new(Meter::new(&[])),
+        };
+        let look = async || Ok(());
+        let measured = conduct(load, schedule, Arc::new(Stalling { since }), look).await;
+        measured.expect("nothing fails").0
+    }
+
+    /// A schedule of 100 a second.
+    fn planned() -> Schedule {
+        let (sender, dues) = mpsc::channel(65_536);
+        let first = Instant::now();
+        tokio::spawn(async move {
+            for number in 0.. {
+                let due = first + Duration::from_millis(10) * number;
+                tokio::time::sleep_until(due).await;
+                if sender.send(due).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Schedule::planned(dues, CancellationToken::new())
+    }
+
+    fn closed() -> Schedule {
+        Schedule::begin(Pace::Closed, CancellationToken::new())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_client_works_until_the_end_and_the_warm_up_is_not_counted() {
+        let flags = flags("--clients 2 --seconds 1 --warm-up 1");
+        let measured = measure(&flags, closed()).await;
+        assert_eq!(measured.elapsed, Duration::from_secs(1));
+        assert_eq!((measured.errors, measured.unbegun), (0, 0));
+        // Each works 10 ms at a time; the timers' grain is a millisecond.
+        assert!((170..=200).contains(&measured.completed), "{measured:?}");
+        assert_eq!(measured.seconds, [measured.completed]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn as_many_are_measured_as_were_asked_for() {
+        let flags = flags("--clients 7 --count 40 --warm-up 0");
+        let measured = measure(&flags, closed()).await;
+        assert_eq!((measured.completed, measured.latencies.len()), (40, 40));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_loop_hardly_sees_a_stall() {
+        let flags = flags("--clients 1 --seconds 10 --warm-up 0");
+        let measured = measure(&flags, closed()).await;
+        assert!(measured.latencies.value_at_quantile(0.99) < 20_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_a_rate_a_stall_shows_in_the_latency_of_all_that_were_due_meanwhile() {
+        let flags = flags("--clients 4 --rate 100 --seconds 10 --warm-up 0");
+        let measured = measure(&flags, planned()).await;
+        let latencies = &measured.latencies;
+        assert!(latencies.value_at_quantile(0.5) < 20_000, "{latencies:?}");
+        // A fifth of them was due within the stall, although only 4 were under way.
+        let at = |quantile| Duration::from_micros(latencies.value_at_quantile(quantile));
+        assert!(at(0.9) > STALL / 3, "{:?}", at(0.9));
+        assert!(
+            at(1.0) >= STALL - Duration::from_millis(20),
+            "{:?}",
+            at(1.0)
+        );
+        assert_eq!(measured.unbegun, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_that_is_not_kept_is_told() {
+        let flags = flags("--clients 1 --rate 100 --seconds 5 --warm-up 0");
+        let measured = measure(&flags, planned()).await;
+        // It ends within the stall.
+        assert!((50..=110).contains(&measured.unbegun), "{measured:?}");
+    }
+}

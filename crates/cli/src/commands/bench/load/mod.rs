@@ -1,0 +1,15 @@
+//! Doing a piece of work over and over, at a pace, and noting how long it takes.
+
+mod connections;
+mod drive;
+mod flags;
+mod meter;
+mod pacer;
+mod schedule;
+mod work;
+
+pub(super) use connections::Connections;
+pub(super) use drive::{Load, drive};
+pub(super) use flags::{LoadFlags, Pace};
+pub(super) use meter::{Measured, Meter};
+pub(super) use work::{Piece, Work};

@@ -1,0 +1,57 @@
+//! Saying when pieces of work are to begin, at a fixed rate.
+//!
+//! A thread of its own says it, because tokio's timers go by whole milliseconds: as long as some of the
+//! latencies that are to be measured.
+
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// When the piece with this number is to begin, after the first one.
+pub(super) fn offset(number: u64, rate: u32) -> Duration {
+    let rate = u64::from(rate);
+    // The first product stays below 10^9 times the rate, since only the rest of the division is multiplied.
+    Duration::from_secs(number / rate) + Duration::from_nanos(number % rate * NANOSECONDS / rate)
+}
+
+/// Says the times from now on, each when it has come, until the token is cancelled or nobody listens. When
+/// nobody takes them the times stay what they are.
+pub(super) fn pace(rate: u32, dues: &mpsc::Sender<Instant>, stop: &CancellationToken) {
+    let first = Instant::now();
+    for number in 0.. {
+        let due = first + offset(number, rate);
+        rest(due.saturating_duration_since(Instant::now()));
+        if stop.is_cancelled() || dues.blocking_send(due).is_err() {
+            return;
+        }
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the time itself is waited for, more exactly than tokio does"
+)]
+fn rest(length: Duration) {
+    if !length.is_zero() {
+        std::thread::sleep(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_far_apart_as_the_rate_says_and_do_not_drift() {
+        assert_eq!(offset(0, 3), Duration::ZERO);
+        assert_eq!(offset(1, 4), Duration::from_millis(250));
+        assert_eq!(offset(3_000_001, 3), Duration::new(1_000_000, 333_333_333));
+        assert_eq!(
+            offset(1_000_000_000_000, 1_000_000),
+            Duration::from_secs(1_000_000)
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! `flo bench steps`: whole runs of action steps, served by workers of the SDK.
+
+use super::completion;
+use super::load::{Connections, LoadFlags, Meter, Piece, Work};
+use super::measurement::{Bench, Figures};
+use super::payload::Payloads;
+use super::setup::create_workflow;
+use super::workers::{Crew, Setup};
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::session::Session;
+use clap::Args;
+use flotilla_client::{ActionContext, ActionResult, HandlerError, WorkerBuilder};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+const ACTION: &str = "flo-bench-step";
+/// Where the latency of transitions is noted.
+const TRANSITION: usize = 0;
+const STAGES: &[&str] = &["transition"];
+
+/// Measure whole runs of action steps, served by workers
+///
+/// A run counts a number up, once a step, and its output is checked. The workers are part of this process and use the
+/// Rust SDK over gRPC, as a process of their own would. A run's latency is from its start to its end as its client sees
+/// it; that of a transition from the end of a step's handler to the call of the next one's.
+///
+/// What stays: the definition and the action, and the runs for an hour.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  flo bench steps --steps 3 --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
+)]
+pub(crate) struct Steps {
+    /// How many steps a run has
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    steps: u16,
+
+    /// How many workers serve them, each over a connection of its own
+    #[arg(long, value_name = "W", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
+
+    /// How many tasks a worker runs at a time [default: as many as there are clients]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    slots: Option<u16>,
+
+    #[command(flatten)]
+    load: LoadFlags,
+
+    /// How many bytes the input of each step has, beside what it counts
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    payload: u32,
+}
+
+impl Steps {
+    pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
+        let bench = Bench::open(session, "steps", &self.load, STAGES)?;
+        let workflow = match self.payload {
+            0 => format!("flo-bench-steps-{}", self.steps),
+            _ => format!("flo-bench-steps-{}-with-data", self.steps),
+        };
+        let source = source(&workflow, self.steps, self.payload > 0);
+        create_workflow(bench.client(), source).await?;
+        let setup = Setup {
+            connections: Connections::open(session, self.workers)?,
+            workers: self.workers,
+            slots: self.slots.unwrap_or_else(|| self.load.clients()),
+        };
+        let counter = Arc::new(Counter::new(bench.meter()));
+        let crew = Crew::start(setup, |builder| counter.clone().equip(builder)).await?;
+        let runs = Runs {
+            workflow,
+            steps: self.steps.into(),
+            payloads: Payloads::new(self.payload),
+        };
+        let figures = Figures {
+            steps_per_run: Some(self.steps),
+            payload_bytes: Some(self.payload),
+        };
+        let measured = bench.measure(runs, figures).await;
+        crew.stop().await;
+        measured
+    }
+}
+
+/// A workflow whose steps pass on what they count.
+fn source(name: &str, steps: u16, has_data: bool) -> String {
+    let mut source = format!(
+        "kind: Workflow\nname: {name}\nversion: \"1\"\nretention_ms: 3600000\n\
+         start: {{run: \"@actions/{ACTION}\", transitions: {{success: {}, failure: flo.Failed}}}}\n",
+        target(2, steps)
+    );
+    if steps > 1 {
+        source.push_str("steps:\n");
+    }
+    let data = if has_data { ", data: $.input.data" } else { "" };
+    let mut before = "start".to_owned();
+    for step in 2..=steps {
+        source.push_str(&format!(
+            "  step-{step}:\n    run: \"@actions/{ACTION}\"\n    \
+             inputMapping: {{n: $.steps.{before}.output.n, at: $.steps.{before}.output.at{data}}}\n    \
+             transitions: {{success: {}, failure: flo.Failed}}\n",
+            target(step + 1, steps)
+        ));
+        before = format!("step-{step}");
+    }
+    source
+}
+
+/// Where a run goes to this step, or behind the last one.
+fn target(step: u16, steps: u16) -> String {
+    if step > steps {
+        "flo.Completed".to_owned()
+    } else {
+        format!("step-{step}")
+    }
+}
+
+/// What a run's clients do.
+struct Runs {
+    workflow: String,
+    steps: u64,
+    payloads: Payloads,
+}
+
+impl Work for Runs {
+    type Prepared = ();
+
+    async fn prepare(&self, _: &Piece) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn perform(&self, piece: &Piece, (): ()) -> Result<(), Failure> {
+        let input = self.payloads.input(piece.number);
+        let run_id = completion::start(piece, &self.workflow, input).await?;
+        let output = completion::output(piece, &run_id).await?;
+        let expected = piece.number + self.steps;
+        match serde_json::from_slice::<Counted>(&output) {
+            Ok(counted) if counted.n == expected => Ok(()),
+            Ok(_) | Err(_) => {
+                let output = String::from_utf8_lossy(&output);
+                let message = format!(
+                    "expected run {run_id} to count to {expected}, but its output is {output}"
+                );
+                Err(Failure::new(Code::BenchOutputWrong, message))
+            }
+        }
+    }
+}
+
+/// The input and the output of a step.
+#[derive(Debug, Deserialize)]
+struct Counted {
+    n: u64,
+    /// When the step before ended, in microseconds since the Unix epoch: it travels with the run, so that
+    /// nobody has to remember it.
+    at: Option<u64>,
+}
+
+/// What the workers do.
+struct Counter {
+    meter: Arc<Meter>,
+    began: Instant,
+    /// The same, since the Unix epoch: the wall's clock is asked once, and cannot jump.
+    began_at: Duration,
+}
+
+impl Counter {
+    fn new(meter: Arc<Meter>) -> Self {
+        Self {
+            meter,
+            began: Instant::now(),
+            began_at: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn equip(self: Arc<Self>, builder: WorkerBuilder) -> WorkerBuilder {
+        builder.action(ACTION, move |context| {
+            std::future::ready(self.count(&context))
+        })
+    }
+
+    fn count(&self, context: &ActionContext) -> Result<ActionResult, HandlerError> {
+        let Counted { n, at } = context.json()?;
+        if let Some(at) = at {
+            let latency = self.now_micros().saturating_sub(at);
+            self.meter
+                .note_stage(TRANSITION, Duration::from_micros(latency));
+        }
+        let output = format!("{{\"n\":{},\"at\":{}}}", n + 1, self.now_micros());
+        Ok(ActionResult::success_json(output))
+    }
+
+    fn now_micros(&self) -> u64 {
+        let now = self.began_at + self.began.elapsed();
+        u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workflows_are_valid() {
+        for (steps, has_data) in [(1, false), (2, true), (3, false), (100, true)] {
+            let source = source("flo-bench-steps", steps, has_data);
+            let findings = flotilla_dsl::parse(&source).findings;
+            assert!(findings.is_empty(), "{source}\n{findings:?}");
+        }
+    }
+}
