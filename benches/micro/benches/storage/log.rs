@@ -1,0 +1,155 @@
+//! The log device: records appended, with and without a sync, and read back. Beside it the floor, which no log can be
+//! faster than: the same bytes appended to a file with `fdatasync`.
+
+use crate::directory;
+use bytes::Bytes;
+use criterion::{BenchmarkId, Criterion, Throughput};
+use flotilla_benches::{ENTRY_COMMANDS, Workload, group, is_measuring};
+use flotilla_replica::{Durability, LogDevice, Operation, RocksStorage, Storage};
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Records in one synced write, where commands come faster than the disk syncs.
+const BATCH_RECORDS: u64 = 8;
+/// Records after which the log is purged, as behind a snapshot: it stays small.
+const PURGE_RECORDS: u64 = 1_024;
+
+/// A log that grows at its end.
+struct Log {
+    device: Arc<dyn LogDevice>,
+    /// The index of the next record.
+    next: u64,
+    /// The index of the first record that is there.
+    first: u64,
+    _directory: TempDir,
+}
+
+impl Log {
+    fn new() -> Self {
+        let directory = directory();
+        let device = RocksStorage.open_log(directory.path());
+        Self {
+            device: device.expect("the directory is new"),
+            next: 1,
+            first: 1,
+            _directory: directory,
+        }
+    }
+
+    /// Appends a record so many times, in one write; returns how long that took.
+    fn append(&mut self, record: &Bytes, records: u64, durability: Durability) -> Duration {
+        let puts = (self.next..self.next + records).map(|index| Operation::Put {
+            index,
+            record: record.clone(),
+        });
+        let puts: Vec<Operation> = puts.collect();
+        let started = Instant::now();
+        let written = self.device.write(&puts, durability);
+        let time = started.elapsed();
+        written.expect("a bench ends with its log");
+        self.next += records;
+        if self.next - self.first > PURGE_RECORDS {
+            self.purge();
+        }
+        time
+    }
+
+    fn purge(&mut self) {
+        let purge = Operation::Purge { to: self.next - 1 };
+        let purged = self.device.write(&[purge], Durability::Deferred);
+        purged.expect("a bench ends with its log");
+        self.first = self.next;
+    }
+
+    /// Reads everything; returns the records that are equal to `record`, and the others.
+    fn read(&self, record: &Bytes) -> (u64, u64) {
+        let (mut equal, mut others) = (0, 0);
+        let read = self.device.read(self.first, self.next, &mut |_, found| {
+            if found == *record {
+                equal += 1;
+            } else {
+                others += 1;
+            }
+            true
+        });
+        read.expect("a bench ends with its log");
+        (equal, others)
+    }
+}
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    for entry_commands in ENTRY_COMMANDS {
+        let recording = Workload::Steps.record(entry_commands, entry_commands);
+        let record = Bytes::from(recording.middle_entry().encode());
+        let commands = u64::try_from(entry_commands).expect("an entry is small");
+        let case = |name| (BenchmarkId::new(name, entry_commands), commands);
+        floor(criterion, case("floor"), &record);
+        append(criterion, case("append"), (&record, 1, Durability::Synced));
+        let unsynced = (&record, 1, Durability::Deferred);
+        append(criterion, case("append unsynced"), unsynced);
+        let (id, commands) = case("append 8");
+        let batch = (&record, BATCH_RECORDS, Durability::Synced);
+        append(criterion, (id, commands * BATCH_RECORDS), batch);
+        read(criterion, case("read"), &record);
+    }
+}
+
+fn floor(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &Bytes) {
+    let directory = directory();
+    let path = directory.path().join("floor");
+    let mut group = group(criterion, "log");
+    group.throughput(Throughput::Elements(commands));
+    group.bench_function(id, |bencher| {
+        bencher.iter_custom(|rounds| {
+            let mut time = Duration::ZERO;
+            let mut file = File::create(&path).expect("the directory is new");
+            for round in 1..=rounds {
+                let started = Instant::now();
+                file.write_all(record).expect("there is room");
+                file.sync_data().expect("there is room");
+                time += started.elapsed();
+                if round % PURGE_RECORDS == 0 {
+                    file = File::create(&path).expect("the directory is new");
+                }
+            }
+            time
+        });
+    });
+    group.finish();
+}
+
+fn append(
+    criterion: &mut Criterion,
+    (id, commands): (BenchmarkId, u64),
+    (record, records, durability): (&Bytes, u64, Durability),
+) {
+    let mut log = Log::new();
+    log.append(record, records, durability);
+    assert_eq!(log.read(record), (records, 0), "what was written is there");
+    let mut group = group(criterion, "log");
+    group.throughput(Throughput::Elements(commands));
+    group.bench_function(id, |bencher| {
+        bencher.iter_custom(|rounds| {
+            let append = |_| log.append(record, records, durability);
+            (0..rounds).map(append).sum()
+        });
+    });
+    group.finish();
+}
+
+/// Reads as a replica does that starts again: all records, from the first on.
+fn read(criterion: &mut Criterion, (id, commands): (BenchmarkId, u64), record: &Bytes) {
+    let records = if is_measuring() { PURGE_RECORDS } else { 16 };
+    let mut log = Log::new();
+    for _ in 0..records {
+        log.append(record, 1, Durability::Deferred);
+    }
+    assert_eq!(log.read(record), (records, 0), "what was written is there");
+    let mut group = group(criterion, "log");
+    group.throughput(Throughput::Elements(records * commands));
+    group.bench_function(id, |bencher| bencher.iter(|| log.read(record)));
+    group.finish();
+}

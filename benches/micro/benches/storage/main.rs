@@ -1,0 +1,20 @@
+//! What needs a disk: the state store and the log device of a real node, both on RocksDB.
+//!
+//! Their directories are below the target folder, so it is that disk which is measured.
+
+mod log;
+mod state;
+
+use criterion::Criterion;
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    state::bench(&mut criterion);
+    log::bench(&mut criterion);
+    criterion.final_summary();
+}
+
+/// A directory that is gone when it is dropped.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("cargo has made the folder")
+}

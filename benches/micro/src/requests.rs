@@ -1,0 +1,87 @@
+//! What callers send.
+
+use flotilla_engine::definition::Definition;
+use flotilla_engine::ids::{ActionName, Namespace, RunId, SignalType, WorkflowName};
+use flotilla_engine::json::Json;
+use flotilla_engine::tables::ActionKind;
+use flotilla_engine::{
+    Body, Command, CreateDefinition, RegisterAction, RequestId, SignalRun, StartRun, VersionChoice,
+};
+
+/// A payload of 100 bytes.
+const PAYLOAD: &str = concat!(
+    r#"{"order":"o-2093","customer":"c-5521","items":[{"sku":"A-1","count":2}],"#,
+    r#""total_cents":12990,"x":"y"}"#
+);
+const _: () = assert!(PAYLOAD.len() == 100);
+
+/// The input of a run, the output of a task, what a signal carries.
+pub(crate) fn payload() -> Json {
+    Json::from_checked(PAYLOAD.to_owned())
+}
+
+/// A command without a request id: a driver's, or one that has a key of its own.
+pub(crate) fn command(body: Body) -> Command {
+    Command::new(Namespace::default_namespace(), body)
+}
+
+/// A command as the client library sends it, the `count`th. Ids are random: neighbours in time are none in the store.
+pub(crate) fn sent(body: Body, count: u128) -> Command {
+    let id = count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    Command {
+        request_id: Some(RequestId(id)),
+        ..command(body)
+    }
+}
+
+/// The workflow that a text defines.
+pub(crate) fn definition(text: &str) -> Definition {
+    let parsed = flotilla_dsl::parse(text);
+    let definition = parsed.definition;
+    definition.unwrap_or_else(|| panic!("expected a definition, but {:?}", parsed.findings))
+}
+
+/// Creates the workflow that a text defines.
+pub(crate) fn create(text: &str) -> Body {
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition: definition(text),
+        source: text.to_owned(),
+        make_latest: true,
+    }))
+}
+
+/// Registers an action that workers run.
+pub(crate) fn register_action(name: &ActionName) -> Body {
+    Body::RegisterAction(Box::new(RegisterAction {
+        name: name.clone(),
+        kind: ActionKind::User,
+        module: None,
+        timeout_ms: 30_000,
+        max_retries: 3,
+        retry_delay_ms: 1_000,
+        description: None,
+        is_only_if_missing: false,
+    }))
+}
+
+/// Starts a run.
+pub(crate) fn start(workflow: &WorkflowName) -> Body {
+    Body::StartRun(StartRun {
+        workflow: workflow.clone(),
+        version: VersionChoice::Latest,
+        input: payload(),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: None,
+    })
+}
+
+/// Sends a run the signal that it waits for.
+pub(crate) fn signal(run_id: RunId, signal_type: &SignalType) -> Body {
+    Body::SignalRun(SignalRun {
+        run_id,
+        signal_type: signal_type.clone(),
+        payload: payload(),
+        signal_id: None,
+    })
+}
