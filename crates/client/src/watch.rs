@@ -89,6 +89,25 @@ impl Client {
         }
     }
 
+    /// Starts a run, and waits in the same call until it has ended; at most until the deadline, if there is
+    /// one. Where the call ends before the run, it goes on as [`Self::wait_for_run`].
+    ///
+    /// # Errors
+    /// Those of [`Self::start_run`] and of [`Self::wait_for_run`]. A run that failed is no error.
+    pub async fn start_and_wait(
+        &self,
+        mut request: v1::StartRunRequest,
+        deadline: Option<Instant>,
+    ) -> Result<(v1::StartRunResponse, v1::RunStatusChange), ClientError> {
+        request.wait = true;
+        let mut started = self.start_run(request).await?;
+        let end = match started.end.take() {
+            Some(end) => end,
+            None => self.wait_for_run(&started.run_id, deadline, |_| {}).await?,
+        };
+        Ok((started, end))
+    }
+
     async fn last_status(
         &self,
         run_id: &str,

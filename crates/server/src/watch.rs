@@ -19,6 +19,8 @@ use tokio::task::JoinHandle;
 pub(crate) struct Watchers {
     /// For a run's history or status to change.
     pub(crate) runs: Bells<(Namespace, RunId)>,
+    /// For a run to end.
+    pub(crate) ended_runs: Bells<(Namespace, RunId)>,
     /// For a stand-alone action run to end.
     pub(crate) action_runs: Bells<ActionRunNumber>,
     /// For a stream to grow, begin or end.
@@ -73,9 +75,15 @@ impl Watchers {
         for effect in effects {
             match effect {
                 Effect::RunChanged {
-                    namespace, run_id, ..
+                    namespace,
+                    run_id,
+                    is_open,
                 } => {
-                    self.runs.ring(&(namespace.clone(), run_id.clone()));
+                    let key = (namespace.clone(), run_id.clone());
+                    self.runs.ring(&key);
+                    if !is_open {
+                        self.ended_runs.ring(&key);
+                    }
                 }
                 Effect::ActionRunEnded { action_run } => self.action_runs.ring(action_run),
                 Effect::StreamChanged { namespace, stream } => {
@@ -106,6 +114,7 @@ impl Watchers {
 
     fn wake_all(&self) {
         self.runs.ring_all();
+        self.ended_runs.ring_all();
         self.action_runs.ring_all();
         self.streams.ring_all();
         self.groups.ring_all();

@@ -197,3 +197,29 @@ async fn a_wait_for_a_run_of_which_no_node_tells_ends_at_its_deadline_too() {
     assert_eq!(error.code(), "wait_timeout");
     assert!(error.message().contains("no node said"), "{error}");
 }
+
+#[tokio::test]
+async fn a_start_that_waits_goes_on_as_a_watch_where_its_answer_comes_before_the_end() {
+    let mut node = FakeNode::start().await;
+    let client = client(&[&node]);
+    let conversation = async {
+        let (asked, call) = node.unary::<v1::StartRunRequest>("start_run").await;
+        assert!(asked.wait);
+        call.answer(v1::StartRunResponse {
+            run_id: "r".to_owned(),
+            ..v1::StartRunResponse::default()
+        });
+        let call = node.watch().await;
+        assert_eq!(call.request.run_id, "r");
+        let end = status(2, v1::RunStatus::Completed);
+        call.updates
+            .send(Ok(end))
+            .await
+            .expect("the watcher listens");
+    };
+    let starting = client.start_and_wait(v1::StartRunRequest::default(), None);
+    let (ended, ()) = join!(starting, conversation);
+    let (started, end) = ended.expect("the run ended");
+    assert_eq!(started.run_id, "r");
+    assert_eq!((end.seq, end.status()), (2, v1::RunStatus::Completed));
+}

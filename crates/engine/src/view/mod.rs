@@ -54,7 +54,9 @@ pub use plan::{
 pub use quarantine::{QuarantinedView, find_quarantined, quarantined};
 pub use query::{Comparison, Condition, Equality, RunQuery, runs, unknown_attributes};
 pub use retention::{Expired, expired};
-pub use run::{CurrentStep, RunRow, RunView, StepView, WaitingFor, find_run, run};
+pub use run::{
+    CurrentStep, RunEnd, RunEnding, RunRow, RunView, StepView, WaitingFor, find_run, run, run_end,
+};
 pub use schedule::{DueSchedule, DueSchedules, ScheduleState, ScheduleView, schedule};
 pub use step_visit::{StepVisit, steps_left};
 pub use stream::{RecordPage, RecordRange, RecordView, StreamView, records, stream, streams};

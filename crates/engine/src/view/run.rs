@@ -42,6 +42,30 @@ pub struct RunView {
     pub events_count: u64,
 }
 
+/// Whether a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnding {
+    /// It is open.
+    Open,
+    /// It has.
+    Ended(RunEnd),
+}
+
+/// How a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// An ended status.
+    pub status: RunStatus,
+    /// As in [`RunRow`].
+    pub terminal: Option<String>,
+    /// Why it failed (W21a).
+    pub detail: Option<String>,
+    /// The output, if it ended with one.
+    pub output: Option<Json>,
+    /// The sequence number of its last event.
+    pub events_count: u64,
+}
+
 /// A run's row in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
@@ -130,6 +154,42 @@ pub fn find_run(
     Ok(run
         .filter(|run| run.namespace == *namespace)
         .map(|run| (number, run)))
+}
+
+/// Whether and how a run has ended; `None` when it is not there. Reads less than [`run`].
+///
+/// # Errors
+/// [`StoreError`] when the store fails.
+pub fn run_end(
+    reader: &dyn Reader,
+    namespace: &Namespace,
+    run_id: &RunId,
+) -> Result<Option<RunEnding>, StoreError> {
+    let Some((_, run)) = find_run(reader, namespace, run_id)? else {
+        return Ok(None);
+    };
+    if run.status.is_open() {
+        return Ok(Some(RunEnding::Open));
+    }
+    let terminal = match run.end.as_ref().map(|end| end.terminal) {
+        Some(Target::BuiltIn(terminal)) => Some(terminal.name().to_owned()),
+        Some(target) => {
+            let record = definition_of(reader, &run)?;
+            Some(terminal_name(&record.definition, target))
+        }
+        None => None,
+    };
+    let output = match run.output {
+        Some(output) => Some(payload(reader, output)?),
+        None => None,
+    };
+    Ok(Some(RunEnding::Ended(RunEnd {
+        status: run.status,
+        terminal,
+        detail: run.detail,
+        output,
+        events_count: run.history.events_count,
+    })))
 }
 
 /// Everything that is to be said of a run.

@@ -7,7 +7,7 @@ use flotilla_engine::definition::TerminalStatus;
 use flotilla_engine::ids::AttributeName;
 use flotilla_engine::json::quote;
 use flotilla_engine::tables::{AttributeValue, RunStatus};
-use flotilla_engine::view::{CurrentStep, RunRow, RunView, StepView, WaitingFor};
+use flotilla_engine::view::{CurrentStep, RunEnd, RunRow, RunView, StepView, WaitingFor};
 use std::collections::BTreeMap;
 
 /// A run as a message.
@@ -69,6 +69,17 @@ pub(crate) fn status_change(view: RunView) -> v1::RunStatusChange {
         terminal: view.row.terminal,
         detail: view.detail,
         output: view.output.as_ref().map(json),
+    }
+}
+
+/// How a run has ended.
+pub(crate) fn end(end: RunEnd) -> v1::RunStatusChange {
+    v1::RunStatusChange {
+        seq: end.events_count,
+        status: status(end.status).into(),
+        terminal: end.terminal,
+        detail: end.detail,
+        output: end.output.as_ref().map(json),
     }
 }
 

@@ -117,3 +117,45 @@ async fn a_node_that_stops_tells_its_watchers_to_go_elsewhere() {
         (Code::Unavailable, "shutting_down".to_owned())
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_waits_says_how_the_run_ended() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let asked = v1::StartRunRequest {
+        run_id: "order-1".to_owned(),
+        wait: true,
+        ..start_of("approval", "")
+    };
+    let mut workflows = node.workflows();
+    let starting = tokio::spawn(async move { workflows.start_run(asked).await });
+    // The run is there before its start is answered.
+    let signalled = async {
+        while node.signal("order-1", r#"{"ok":1}"#).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    signalled.await;
+    let started = starting.await.unwrap().unwrap().into_inner();
+    let end = started.end.expect("the run has ended");
+    assert_eq!(end.status(), v1::RunStatus::Completed);
+    assert_eq!(end.terminal.as_deref(), Some("flo.Completed"));
+    assert_eq!(end.output.as_deref(), Some(r#"{"ok":1}"#.as_bytes()));
+    let status = node.status("order-1").await;
+    assert_eq!(end.seq, status.history_event_count);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_waits_is_answered_by_its_deadline_though_the_run_is_open() {
+    let node = Node::start().await;
+    node.create(APPROVAL).await;
+    let mut asked = tonic::Request::new(v1::StartRunRequest {
+        wait: true,
+        ..start_of("approval", "")
+    });
+    asked.set_timeout(std::time::Duration::from_secs(1));
+    let started = node.workflows().start_run(asked).await.unwrap().into_inner();
+    assert_eq!(started.end, None);
+    let status = node.status(&started.run_id).await;
+    assert_eq!(status.status(), v1::RunStatus::Waiting);
+}

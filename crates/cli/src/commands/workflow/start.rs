@@ -163,6 +163,7 @@ mod tests {
             version: "1.0.0".to_owned(),
             revision: 1,
             existing: false,
+            end: None,
         });
         expect![[r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","revision":1,"existing":false}"#]]
             .assert_eq(&serde_json::to_string(&view).expect("printable"));

@@ -8,6 +8,7 @@ mod runs;
 mod schedule;
 mod start;
 mod validate;
+mod wait;
 mod watch;
 
 use super::{answer, unexpected};

@@ -9,7 +9,8 @@
 //! been accepted before (design rule 9), or its key may name a run (W20), and both go before
 //! whatever may refuse the start. Only the engine can tell; for a new run it asks for the verdict.
 
-use super::{Workflows, unexpected};
+use super::{Workflows, unexpected, wait};
+use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::limits::START_TRIES_MAX;
@@ -53,41 +54,17 @@ pub(super) async fn start(
     (asked, trace): (v1::StartRunRequest, Option<TraceContext>),
     deadline: Instant,
 ) -> Result<v1::StartRunResponse, Refusal> {
+    let is_waiting = asked.wait;
     let mut start = parse(asked)?;
     start.trace = trace;
-    let mut freshness = Freshness::Stale;
-    for _ in 0..START_TRIES_MAX {
-        let verdict = match workflows.judge(&start, freshness, deadline).await {
-            // A node that just started knows nothing yet; the cluster does.
-            Err(_) if freshness == Freshness::Stale => {
-                freshness = Freshness::Linearizable;
-                continue;
-            }
-            verdict => verdict?,
-        };
-        let (input_checked_for, violation) = match verdict {
-            Verdict::Unasked => (None, None),
-            Verdict::Satisfied(definition) => (Some(definition), None),
-            Verdict::Violated(_) if freshness == Freshness::Stale => {
-                freshness = Freshness::Linearizable;
-                continue;
-            }
-            Verdict::Violated(reason) => (None, Some(reason)),
-        };
-        start.run.input_checked_for = input_checked_for;
-        let gateway = &workflows.context.gateway;
-        let agreed = gateway.replica().engine_version();
-        match gateway.propose(start.command(agreed), deadline).await? {
-            Err(Rejection::InputVerdictStale) => match violation {
-                Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
-                None => freshness = Freshness::Linearizable,
-            },
-            result => return answer(&result?),
-        }
+    let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
+    if is_waiting {
+        let run = (&start.namespace, &run_id);
+        let end = wait::until_ended(&workflows.context, run, deadline).await?;
+        answer.end = end.map(convert::run::end);
     }
-    Err(Rejection::InputVerdictStale.into())
+    Ok(answer)
 }
-
 fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
     let version = request::optional(asked.version, WorkflowVersion::new)?;
     Ok(Start {
@@ -105,7 +82,7 @@ fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
     })
 }
 
-fn answer(reply: &Reply) -> Result<v1::StartRunResponse, Refusal> {
+fn answer(reply: Reply) -> Result<(v1::StartRunResponse, RunId), Refusal> {
     match reply {
         Reply::RunStarted {
             run_id,
@@ -115,15 +92,17 @@ fn answer(reply: &Reply) -> Result<v1::StartRunResponse, Refusal> {
             is_existing,
         } => {
             span::note_run(run_id.as_str());
-            Ok(v1::StartRunResponse {
+            let answer = v1::StartRunResponse {
                 run_id: run_id.to_string(),
                 workflow: workflow.to_string(),
                 version: version.to_string(),
-                revision: *revision,
-                existing: *is_existing,
-            })
+                revision,
+                existing: is_existing,
+                end: None,
+            };
+            Ok((answer, run_id))
         }
-        reply => Err(unexpected(reply)),
+        reply => Err(unexpected(&reply)),
     }
 }
 
@@ -160,6 +139,45 @@ impl Start {
 }
 
 impl Workflows {
+    /// Has the run started.
+    async fn begin(
+        &self,
+        start: &mut Start,
+        deadline: Instant,
+    ) -> Result<(v1::StartRunResponse, RunId), Refusal> {
+        let mut freshness = Freshness::Stale;
+        for _ in 0..START_TRIES_MAX {
+            let verdict = match self.judge(start, freshness, deadline).await {
+                // A node that just started knows nothing yet; the cluster does.
+                Err(_) if freshness == Freshness::Stale => {
+                    freshness = Freshness::Linearizable;
+                    continue;
+                }
+                verdict => verdict?,
+            };
+            let (input_checked_for, violation) = match verdict {
+                Verdict::Unasked => (None, None),
+                Verdict::Satisfied(definition) => (Some(definition), None),
+                Verdict::Violated(_) if freshness == Freshness::Stale => {
+                    freshness = Freshness::Linearizable;
+                    continue;
+                }
+                Verdict::Violated(reason) => (None, Some(reason)),
+            };
+            start.run.input_checked_for = input_checked_for;
+            let gateway = &self.context.gateway;
+            let agreed = gateway.replica().engine_version();
+            match gateway.propose(start.command(agreed), deadline).await? {
+                Err(Rejection::InputVerdictStale) => match violation {
+                    Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
+                    None => freshness = Freshness::Linearizable,
+                },
+                result => return answer(result?),
+            }
+        }
+        Err(Rejection::InputVerdictStale.into())
+    }
+
     async fn judge(
         &self,
         start: &Start,

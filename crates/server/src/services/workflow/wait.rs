@@ -1,0 +1,40 @@
+//! Waiting for a run to end.
+
+use crate::context::Context;
+use crate::errors::Refusal;
+use flotilla_engine::Rejection;
+use flotilla_engine::ids::{Namespace, RunId};
+use flotilla_engine::store::Reader;
+use flotilla_engine::view::{self, RunEnd, RunEnding};
+use tokio::time::{Instant, sleep_until};
+
+/// How the run has ended; `None` when it has not by `until`, or when the node stops.
+///
+/// The run was there where the leader is; this node may be behind it.
+pub(super) async fn until_ended(
+    context: &Context,
+    (namespace, run_id): (&Namespace, &RunId),
+    until: Instant,
+) -> Result<Option<RunEnd>, Refusal> {
+    let key = (namespace.clone(), run_id.clone());
+    // The bell is listened to before the state is read, so that nothing falls between the two.
+    let mut bell = context.watchers.ended_runs.watch(key)?;
+    let look_up = |reader: &dyn Reader| view::run_end(reader, namespace, run_id);
+    let mut found = context.gateway.read_here(look_up)?;
+    if found.is_none() {
+        context.gateway.catch_up(until).await?;
+        found = context.gateway.read_here(look_up)?;
+    }
+    loop {
+        match found.ok_or_else(|| Rejection::RunNotFound(run_id.clone()))? {
+            RunEnding::Ended(end) => return Ok(Some(end)),
+            RunEnding::Open => {}
+        }
+        tokio::select! {
+            () = bell.rung() => {}
+            () = sleep_until(until) => return Ok(None),
+            () = context.shutdown.cancelled() => return Ok(None),
+        }
+        found = context.gateway.read_here(look_up)?;
+    }
+}
