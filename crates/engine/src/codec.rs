@@ -9,6 +9,9 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The tag of the only format so far: bincode 2, its `standard` configuration.
 const FORMAT_BINCODE: u8 = 1;
 
+/// Most records take no more: room for so much spares growing step by step. In bytes.
+const BYTES_COMMON: usize = 256;
+
 /// What decoding may account for: without a bound, room is made for whatever length a damaged record
 /// says. A number counts with its full size, which is up to 16 times what it takes as a record.
 const ACCOUNTED_BYTES_MAX: usize = 256 << 20;
@@ -42,7 +45,8 @@ pub enum DecodeError {
 /// Never for our own types: they hold nothing that serde's bincode form refuses.
 #[must_use]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    let mut bytes = vec![FORMAT_BINCODE];
+    let mut bytes = Vec::with_capacity(BYTES_COMMON);
+    bytes.push(FORMAT_BINCODE);
     bincode::serde::encode_into_std_write(value, &mut bytes, bincode::config::standard())
         .expect("our types hold only what bincode encodes, and a Vec takes every byte");
     bytes

@@ -121,17 +121,19 @@ impl<'a> EntryState<'a> {
 
     /// The entry's writes, encoded; the cache follows them.
     pub(crate) fn finish(self) -> Writes {
-        let mut writes = Writes::new();
-        for (key, cell) in self.overlay.into_rows() {
+        let (cache, heads) = (self.cache, self.heads);
+        let rows = self.overlay.into_rows().into_iter();
+        let writes = rows.map(|(key, cell)| {
             let value = cell.as_ref().map(Cell::encode);
             let bytes = value.as_ref().map_or(0, Vec::len);
-            self.cache.follow(&key, cell.as_ref(), bytes);
+            cache.follow(&key, cell.as_ref(), bytes);
             if value.is_some() {
-                self.heads.follow(&key);
+                heads.follow(&key);
             }
-            writes.insert(key, value);
-        }
-        writes
+            (key, value)
+        });
+        // The rows come in order, so the map is built at one go.
+        writes.collect()
     }
 }
 

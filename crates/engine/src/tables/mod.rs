@@ -115,6 +115,9 @@ pub trait Table {
     type Record: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
 }
 
+/// Most keys take no more: room for so much spares growing step by step. In bytes.
+const KEY_BYTES_COMMON: usize = 48;
+
 /// The versions of a record. A table whose record changes adds its own enum of versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 enum Versioned<R> {
@@ -135,7 +138,8 @@ pub fn encode_key<T: Table>(key: &T::Key) -> Vec<u8> {
 /// The bytes that the keys of `T` beginning with the parts in `prefix` begin with.
 #[must_use]
 pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
-    let mut bytes = vec![T::NUMBER];
+    let mut bytes = Vec::with_capacity(KEY_BYTES_COMMON);
+    bytes.push(T::NUMBER);
     prefix.encode(&mut bytes);
     bytes
 }
