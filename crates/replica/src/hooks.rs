@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// The open polls of workers that are connected to this node (design rule 3).
 pub trait OfferSource: Send + Sync + 'static {
-    /// What the next entry may assign tasks to: at most `ENTRY_OFFERS_MAX` offers of at most
-    /// `bytes_max` encoded bytes together; what is over is left out of the entry. Asked once an
-    /// entry, at the leader only, and must not block.
-    fn take(&self, bytes_max: usize) -> Vec<Offer>;
+    /// What the next entry may assign tasks to, which holds so many commands: at most `ENTRY_OFFERS_MAX`
+    /// offers of at most `bytes_max` encoded bytes together; what is over is left out of the entry.
+    /// Asked once an entry, at the leader only, and must not block.
+    fn take(&self, commands_count: usize, bytes_max: usize) -> Vec<Offer>;
 }
 
 /// No worker waits here.
@@ -21,7 +21,7 @@ pub trait OfferSource: Send + Sync + 'static {
 pub struct NoOffers;
 
 impl OfferSource for NoOffers {
-    fn take(&self, _bytes_max: usize) -> Vec<Offer> {
+    fn take(&self, _commands_count: usize, _bytes_max: usize) -> Vec<Offer> {
         Vec::new()
     }
 }

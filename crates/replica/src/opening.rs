@@ -277,6 +277,7 @@ fn spawn_tasks(core: &Arc<Core>, hooks: &Hooks, rounds: ReadRounds) {
         leadership: core.leadership.subscribe(),
         counters: Arc::clone(&core.batch_counters),
         entries_in_flight: core.tuning.entries_in_flight.max(1),
+        rounds: Arc::default(),
     };
     run(core, batcher.run());
     run(core, rounds.run(Arc::clone(core)));

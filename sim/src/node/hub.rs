@@ -112,7 +112,7 @@ impl Hub {
 }
 
 impl OfferSource for Hub {
-    fn take(&self, _bytes_max: usize) -> Vec<Offer> {
+    fn take(&self, _commands_count: usize, _bytes_max: usize) -> Vec<Offer> {
         let state = &mut *self.state();
         if state.term.is_none() {
             return Vec::new();

@@ -8,6 +8,7 @@
 
 pub(crate) mod batcher;
 pub(crate) mod queue;
+pub(crate) mod rounds;
 
 use crate::network::client::MESSAGE_BYTES_MAX;
 use flotilla_engine::limits::ENTRY_BYTES_MAX;

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
+/// An entry of so many commands is worth a round of its own.
+const PLENTY: usize = 256;
+
 /// How a submission ended.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -81,6 +84,8 @@ pub(crate) struct Queue {
     bounds: QueueBounds,
     lanes: Mutex<Lanes>,
     arrived: Notify,
+    /// Rung when there is plenty. Apart from `arrived`, so that who gathers is not woken for each command.
+    plenty: Notify,
 }
 
 #[derive(Default)]
@@ -96,6 +101,7 @@ impl Queue {
             bounds,
             lanes: Mutex::default(),
             arrived: Notify::new(),
+            plenty: Notify::new(),
         }
     }
 
@@ -114,8 +120,12 @@ impl Queue {
             Admission::Intake => lanes.intake.push_back(submission),
             Admission::Progress => lanes.progress.push_back(submission),
         }
+        let is_plenty = lanes.count() == PLENTY;
         drop(lanes);
         self.arrived.notify_one();
+        if is_plenty {
+            self.plenty.notify_one();
+        }
         Ok(())
     }
 
@@ -133,6 +143,13 @@ impl Queue {
     pub(crate) async fn wait(&self) {
         while self.is_empty() {
             self.arrived.notified().await;
+        }
+    }
+
+    /// Waits until so many commands wait that they are worth an entry whatever else is under way.
+    pub(crate) async fn wait_for_plenty(&self) {
+        while self.lanes().count() < PLENTY {
+            self.plenty.notified().await;
         }
     }
 
@@ -179,6 +196,10 @@ impl Lanes {
             Admission::Progress => (self.progress.len(), bounds.progress_max, bounds.bytes_max),
         };
         length < length_max && self.bytes + submission.bytes <= bytes_max
+    }
+
+    fn count(&self) -> usize {
+        self.intake.len() + self.progress.len()
     }
 
     /// Drops what was given up.

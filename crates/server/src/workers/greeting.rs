@@ -227,6 +227,6 @@ mod tests {
         let standing = greeting.standing(&node.context).unwrap();
         assert!(standing.is_draining);
         poll.set_draining(standing.is_draining);
-        assert_eq!(hub.take(usize::MAX), []);
+        assert_eq!(hub.take(1, usize::MAX), []);
     }
 }

@@ -41,8 +41,8 @@ pub(super) struct OpenPoll {
 }
 
 impl OfferSource for Hub {
-    fn take(&self, bytes_max: usize) -> Vec<Offer> {
-        self.lock().offer(bytes_max)
+    fn take(&self, commands_count: usize, bytes_max: usize) -> Vec<Offer> {
+        self.lock().offer(commands_count, bytes_max)
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn slots(hub: &Hub) -> Vec<u32> {
-        let offers = hub.take(usize::MAX);
+        let offers = hub.take(1, usize::MAX);
         offers.into_iter().map(|offer| offer.slots).collect()
     }
 
@@ -362,7 +362,7 @@ mod tests {
         }
         let bytes_max = 2 * hub.lock().offer_bytes(polls[0].number);
         let taken = || {
-            let offers = hub.take(bytes_max).into_iter();
+            let offers = hub.take(1, bytes_max).into_iter();
             let workers = offers.map(|offer| offer.worker.to_string());
             workers.collect::<Vec<_>>()
         };

@@ -155,9 +155,13 @@ impl Poll {
         self.free() > before
     }
 
-    /// Offers half of the free slots to the next entry, so that entries in flight share them.
-    pub(super) fn offer(&mut self, number: u64) -> Option<Offer> {
-        let slots = self.free().div_ceil(2).min(u64::from(SLOTS_MAX));
+    /// Offers free slots to the next entry, which holds so many commands: one for each, since a command
+    /// readies one task as a rule, and half of them at least. Entries in flight share them.
+    pub(super) fn offer(&mut self, number: u64, commands_count: usize) -> Option<Offer> {
+        let expected = u64::try_from(commands_count).unwrap_or(u64::MAX);
+        let free = self.free();
+        let slots = free.div_ceil(2).max(expected).min(free);
+        let slots = slots.min(u64::from(SLOTS_MAX));
         let slots = u32::try_from(slots).ok().filter(|slots| *slots > 0)?;
         self.offered += u64::from(slots);
         Some(Offer {
@@ -285,7 +289,7 @@ mod tests {
         let mut poll = poll(request(4));
         poll.set_total(4);
         poll.set_draining(true);
-        assert!(!poll.has_free_slot() && poll.offer(1).is_none());
+        assert!(!poll.has_free_slot() && poll.offer(1, 1).is_none());
         poll.set_draining(false);
         assert!(poll.has_free_slot());
     }
@@ -305,10 +309,21 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_offered_a_slot_for_each_of_its_commands_and_at_least_half_of_the_free_ones() {
+        let mut poll = poll(request(64));
+        poll.set_total(64);
+        let mut offered = |commands_count| poll.offer(1, commands_count).map(|offer| offer.slots);
+        assert_eq!(offered(1), Some(32));
+        assert_eq!(offered(20), Some(20));
+        assert_eq!(offered(20), Some(12));
+        assert_eq!(offered(20), None);
+    }
+
+    #[test]
     fn an_offer_takes_no_more_bytes_than_is_said_before() {
         let mut poll = poll(request(SLOTS_MAX));
         poll.set_total(u64::MAX);
-        let offers = vec![poll.offer(u64::MAX).unwrap()];
+        let offers = vec![poll.offer(u64::MAX, 1).unwrap()];
         let entry = |offers| Entry {
             stamp: Stamp {
                 now_ms: 0,

@@ -172,7 +172,8 @@ impl Polls {
         self.open[&number].offer_bytes()
     }
 
-    pub(super) fn offer(&mut self, bytes_max: usize) -> Vec<Offer> {
+    /// Offers for an entry of so many commands.
+    pub(super) fn offer(&mut self, commands_count: usize, bytes_max: usize) -> Vec<Offer> {
         let mut offers = Vec::new();
         let mut bytes = 0;
         let turn = self.next_offered;
@@ -187,7 +188,7 @@ impl Polls {
                     self.next_offered = *number;
                     return offers;
                 }
-                offers.extend(poll.offer(*number));
+                offers.extend(poll.offer(*number, commands_count));
             }
         }
         offers
