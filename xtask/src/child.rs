@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -40,6 +40,32 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
             code,
         }
         .into()),
+    }
+}
+
+/// The first line that a program prints which is to end well: its version, for one.
+///
+/// # Errors
+/// If it does not start, or fails.
+pub(crate) fn first_line(command: &mut Command) -> Result<String> {
+    let shown = show(command);
+    let output = command.stdin(Stdio::null()).output();
+    let output =
+        output.with_context(|| format!("expected to run `{shown}`, but it did not start"))?;
+    match code(output.status) {
+        0 => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            Ok(said.lines().next().unwrap_or_default().to_owned())
+        }
+        code => {
+            // It has said why where nobody saw it.
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            Err(ChildFailed {
+                command: shown,
+                code,
+            }
+            .into())
+        }
     }
 }
 
@@ -84,6 +110,14 @@ mod tests {
     fn a_killed_child_counts_as_a_shell_counts_it() {
         let error = shell("kill -KILL $$").unwrap_err();
         assert_eq!(error.downcast_ref::<ChildFailed>().unwrap().code, 137);
+    }
+
+    #[test]
+    fn the_first_line_is_what_a_program_says_of_itself() {
+        let say = |script| first_line(Command::new("/bin/sh").args(["-c", script]));
+        assert_eq!(say("echo etcd 3; echo more").unwrap(), "etcd 3");
+        assert_eq!(say("true").unwrap(), "");
+        assert!(say("exit 1").unwrap_err().is::<ChildFailed>());
     }
 
     #[test]

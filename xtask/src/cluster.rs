@@ -6,6 +6,7 @@ mod status;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,19 +18,23 @@ use crate::patience::wait_for;
 use crate::process::{self, Process};
 use node::Node;
 use ports::Ports;
-pub(crate) use ports::{PORT_CONFIGURED, PORT_MAX};
+pub(crate) use ports::{PORT_CONFIGURED, PORT_MAX, address, free as free_ports};
 use status::Status;
 
 /// How long the cluster may take to do what it does in seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Where data and logs go.
+const OWN: &str = ".flo";
+
 /// Where the files of `deploy/local` look for certificates.
 const CERTIFICATES: &str = ".flo/certificates";
 
-/// The three nodes of `deploy/local`.
+/// Three nodes: those of `deploy/local`, or some without TLS.
 pub(crate) struct Cluster {
     binary: PathBuf,
-    certificates: PathBuf,
+    /// None where nothing is encrypted.
+    certificates: Option<PathBuf>,
     nodes: Vec<Node>,
 }
 
@@ -67,27 +72,57 @@ impl Cluster {
     /// # Errors
     /// If there are no free ports, no certificates can be made, or a node does not start.
     pub(crate) fn start(binary: &Path, folder: &Path, listening: Listening) -> Result<Self> {
-        let own = folder.join(".flo");
-        fs::create_dir_all(&own).with_context(|| format!("expected a folder {}", own.display()))?;
+        make_folder(folder)?;
         make_certificates(binary, folder)?;
         let ports = match listening {
             Listening::From(port) => ports::from(port),
             Listening::Anywhere => ports::choose()?,
         };
         let peers = Ports::peers(&ports);
-        let mut nodes = Vec::new();
-        for (node_id, ports) in (1..).zip(ports) {
+        let server = |node_id, ports| {
             let mut server = node::server(binary, node_id);
-            server.current_dir(folder);
             if listening != Listening::From(PORT_CONFIGURED) {
                 node::listen(&mut server, ports, &peers);
             }
-            let log = own.join(format!("node{node_id}.log"));
+            server
+        };
+        let certificates = Some(folder.join(CERTIFICATES));
+        Self::launch(binary, folder, certificates, (ports, &server))
+    }
+
+    /// Starts nodes without TLS and without the files of `deploy/local`, on free ports: for a comparison with
+    /// others that encrypt nothing either. Their data and logs go to `.flo` below the folder.
+    ///
+    /// # Errors
+    /// If there are no free ports, or a node does not start.
+    pub(crate) fn start_plain(binary: &Path, folder: &Path) -> Result<Self> {
+        make_folder(folder)?;
+        let ports = ports::choose()?;
+        let peers = Ports::peers(&ports);
+        let server = |node_id, ports| {
+            let mut server = node::plain_server(binary, node_id);
+            node::listen(&mut server, ports, &peers);
+            server
+        };
+        Self::launch(binary, folder, None, (ports, &server))
+    }
+
+    fn launch(
+        binary: &Path,
+        folder: &Path,
+        certificates: Option<PathBuf>,
+        (ports, server): (Vec<Ports>, &dyn Fn(NodeId, Ports) -> Command),
+    ) -> Result<Self> {
+        let mut nodes = Vec::new();
+        for (node_id, ports) in (1..).zip(ports) {
+            let mut server = server(node_id, ports);
+            server.current_dir(folder);
+            let log = folder.join(OWN).join(format!("node{node_id}.log"));
             nodes.push(Node::start(node_id, ports, server, log)?);
         }
         Ok(Self {
             binary: binary.to_owned(),
-            certificates: folder.join(CERTIFICATES),
+            certificates,
             nodes,
         })
     }
@@ -135,13 +170,16 @@ impl Cluster {
     fn variables_of(&self, is_known: impl Fn(NodeId) -> bool) -> Variables {
         let known = self.nodes.iter().filter(|node| is_known(node.id()));
         let endpoints: Vec<String> = known.map(Node::endpoint).collect();
-        let file = |name| self.certificates.join(name).display().to_string();
-        vec![
-            ("FLO_ENDPOINT", endpoints.join(",")),
-            ("FLO_TLS_CA", file("ca.pem")),
-            ("FLO_TLS_CERT", file("client.pem")),
-            ("FLO_TLS_KEY", file("client-key.pem")),
-        ]
+        let mut variables = vec![("FLO_ENDPOINT", endpoints.join(","))];
+        if let Some(certificates) = &self.certificates {
+            let file = |name| certificates.join(name).display().to_string();
+            variables.extend([
+                ("FLO_TLS_CA", file("ca.pem")),
+                ("FLO_TLS_CERT", file("client.pem")),
+                ("FLO_TLS_KEY", file("client-key.pem")),
+            ]);
+        }
+        variables
     }
 
     /// Waits until one of the nodes that are not `dead` leads.
@@ -243,6 +281,11 @@ impl Drop for Cluster {
             let _ = node.kill();
         }
     }
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    let own = folder.join(OWN);
+    fs::create_dir_all(&own).with_context(|| format!("expected a folder {}", own.display()))
 }
 
 /// Makes certificates for nodes and clients; the authority stays once it is there.

@@ -1,4 +1,4 @@
-//! The binary `flo`: built, then found.
+//! The binary `flo`, and others beside it: built, then found.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,18 @@ use crate::{cargo, project};
 /// If the build fails.
 pub(crate) fn build() -> Result<PathBuf> {
     cargo::run(&["build", "--workspace", "--locked"])?;
-    locate(&project::target_dir()?)
+    locate(&project::target_dir()?, "debug", "flo")
+}
+
+/// Builds one package as it is released, and returns the path of its binary.
+///
+/// One package, because that is how `flo` is built for those who run it.
+///
+/// # Errors
+/// If the build fails.
+pub(crate) fn build_release(package: &str, binary: &str) -> Result<PathBuf> {
+    cargo::run(&["build", "--release", "--locked", "--package", package])?;
+    locate(&project::target_dir()?, "release", binary)
 }
 
 /// A call of `flo` in the root folder that hears nothing of the caller's own cluster: its variables
@@ -33,9 +44,9 @@ pub(crate) fn command(binary: &Path) -> Command {
     command
 }
 
-/// The path of `flo` below a target folder.
-fn locate(target_dir: &Path) -> Result<PathBuf> {
-    let path = target_dir.join("debug").join("flo");
+/// The path of a binary below a target folder.
+fn locate(target_dir: &Path, profile: &str, binary: &str) -> Result<PathBuf> {
+    let path = target_dir.join(profile).join(binary);
     if !path.is_file() {
         bail!(
             "expected the binary {}, but it is not there",
@@ -52,7 +63,8 @@ mod tests {
     #[test]
     fn a_binary_that_was_not_built_is_named() {
         let target_dir = tempfile::tempdir().unwrap();
-        let error = locate(target_dir.path()).unwrap_err().to_string();
+        let located = locate(target_dir.path(), "debug", "flo");
+        let error = located.unwrap_err().to_string();
         assert!(error.contains("debug/flo"), "{error}");
     }
 
@@ -62,6 +74,7 @@ mod tests {
         let path = target_dir.path().join("debug").join("flo");
         std::fs::create_dir(target_dir.path().join("debug")).unwrap();
         std::fs::write(&path, "").unwrap();
-        assert_eq!(locate(target_dir.path()).unwrap(), path);
+        let located = locate(target_dir.path(), "debug", "flo");
+        assert_eq!(located.unwrap(), path);
     }
 }

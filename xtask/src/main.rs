@@ -7,6 +7,8 @@ mod cargo;
 mod child;
 mod client;
 mod cluster;
+mod compare;
+mod debian;
 mod demo;
 mod figures;
 mod fix;
@@ -44,6 +46,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     verify::SUBCOMMAND,
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,
+    compare::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,

@@ -72,6 +72,20 @@ impl Process {
         Ok(())
     }
 
+    /// Waits until it has ended by itself, well.
+    ///
+    /// # Errors
+    /// If it ends badly, or not within the limit; if the work is interrupted.
+    pub(crate) fn wait_for_end(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<()> {
+        let what = format!("{} to end", self.name);
+        let probe = || Ok(self.child.try_wait()?);
+        let status = wait_for(&what, limit, interrupt, probe)?;
+        if !status.success() {
+            bail!("expected {what} well, but it ended with {status}");
+        }
+        Ok(())
+    }
+
     fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -165,6 +179,16 @@ mod tests {
             process.expect_running().unwrap();
         }
         stop_all([&mut process], &Interrupt::never()).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_waited_for_ends_well_or_is_named() {
+        let log = log();
+        let limit = Duration::from_secs(600);
+        let wait = |script| shell(script, log.path()).wait_for_end(limit, &Interrupt::never());
+        wait("true").unwrap();
+        let error = wait("exit 3").unwrap_err().to_string();
+        assert!(error.contains("expected sh to end well"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A temporary folder to run a cluster in, and what is told of it when something goes wrong.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,15 @@ impl Sandbox {
     /// # Errors
     /// If there is no room for it.
     pub(crate) fn create(name: &str) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix(name).tempdir();
+        Self::create_in(&env::temp_dir(), name)
+    }
+
+    /// The same in a folder of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(crate) fn create_in(parent: &Path, name: &str) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix(name).tempdir_in(parent);
         Ok(Self {
             folder: folder.context("expected a temporary folder")?,
             interrupt: Interrupt::catch()?,

@@ -91,6 +91,16 @@ pub(super) fn server(binary: &Path, id: NodeId) -> Command {
     command
 }
 
+/// A server without a configuration file and without TLS; it has yet to be told where to listen.
+pub(super) fn plain_server(binary: &Path, id: NodeId) -> Command {
+    let mut command = flo::command(binary);
+    command
+        .args(["server", "--log", LOG_FILTER])
+        .args(["--node-id", &id.to_string()])
+        .args(["--data-dir", &format!(".flo/node{id}")]);
+    command
+}
+
 /// Lets a server listen on other ports than its file says, and look for the others there.
 pub(super) fn listen(server: &mut Command, ports: Ports, peers: &str) {
     server

@@ -9,8 +9,11 @@ use anyhow::{Result, bail};
 /// Below the ports that systems hand out by themselves: nobody takes one while its node is down.
 const CANDIDATES: Range<u16> = 20_000..32_000;
 
-/// How many ports three nodes need.
-const PORTS: usize = 9;
+/// How many ports a node needs.
+const PORTS: usize = 3;
+
+/// How many nodes there are.
+const NODES: usize = 3;
 
 /// The ports of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub(super) fn from(first: u16) -> Vec<Ports> {
 }
 
 /// A port of this machine alone.
-pub(super) fn address(port: u16) -> String {
+pub(crate) fn address(port: u16) -> String {
     format!("{}:{port}", Ipv4Addr::LOCALHOST)
 }
 
@@ -55,25 +58,34 @@ pub(super) fn address(port: u16) -> String {
 /// # Errors
 /// If there are not enough free ones.
 pub(super) fn choose() -> Result<Vec<Ports>> {
-    // Two clusters that are started at the same time begin their search in different places.
-    let offset = usize::try_from(process::id())?.wrapping_mul(PORTS);
-    pick(offset, is_free)
-}
-
-fn pick(offset: usize, is_free: impl Fn(u16) -> bool) -> Result<Vec<Ports>> {
-    let offset = offset % CANDIDATES.len();
-    let candidates = CANDIDATES.skip(offset).chain(CANDIDATES.take(offset));
-    let free = candidates.filter(|port| is_free(*port));
-    let free: Vec<u16> = free.take(PORTS).collect();
-    if free.len() < PORTS {
-        bail!("expected {PORTS} free ports, but found {}", free.len());
-    }
+    let free = free(NODES * PORTS)?;
     let node = |ports: &[u16]| Ports {
         client: ports[0],
         peer: ports[1],
         http: ports[2],
     };
-    Ok(free.chunks(3).map(node).collect())
+    Ok(free.chunks(PORTS).map(node).collect())
+}
+
+/// Chooses so many ports.
+///
+/// # Errors
+/// If there are not enough free ones.
+pub(crate) fn free(count: usize) -> Result<Vec<u16>> {
+    // Two clusters that are started at the same time begin their search in different places.
+    let offset = usize::try_from(process::id())?.wrapping_mul(NODES * PORTS);
+    pick(offset, count, is_free)
+}
+
+fn pick(offset: usize, count: usize, is_free: impl Fn(u16) -> bool) -> Result<Vec<u16>> {
+    let offset = offset % CANDIDATES.len();
+    let candidates = CANDIDATES.skip(offset).chain(CANDIDATES.take(offset));
+    let free = candidates.filter(|port| is_free(*port));
+    let free: Vec<u16> = free.take(count).collect();
+    if free.len() < count {
+        bail!("expected {count} free ports, but found {}", free.len());
+    }
+    Ok(free)
 }
 
 fn is_free(port: u16) -> bool {
@@ -84,27 +96,22 @@ fn is_free(port: u16) -> bool {
 mod tests {
     use super::*;
 
-    fn numbers(nodes: &[Ports]) -> Vec<u16> {
-        let numbers = |node: &Ports| [node.client, node.peer, node.http];
-        nodes.iter().flat_map(numbers).collect()
-    }
-
     #[test]
     fn taken_ports_are_left_out() {
-        let nodes = pick(0, |port| port % 2 == 1).unwrap();
+        let ports = pick(0, 9, |port| port % 2 == 1).unwrap();
         let expected: Vec<u16> = (20_001..20_019).step_by(2).collect();
-        assert_eq!(numbers(&nodes), expected);
+        assert_eq!(ports, expected);
     }
 
     #[test]
     fn the_search_goes_round() {
-        let nodes = pick(CANDIDATES.len() * 7 + 11_998, |_| true).unwrap();
-        assert_eq!(numbers(&nodes)[..3], [31_998, 31_999, 20_000]);
+        let ports = pick(CANDIDATES.len() * 7 + 11_998, 3, |_| true).unwrap();
+        assert_eq!(ports, [31_998, 31_999, 20_000]);
     }
 
     #[test]
     fn a_machine_without_free_ports_is_told_so() {
-        let error = pick(3, |port| port < 20_008).unwrap_err().to_string();
+        let error = pick(3, 9, |port| port < 20_008).unwrap_err().to_string();
         assert_eq!(error, "expected 9 free ports, but found 8");
     }
 
@@ -116,8 +123,8 @@ mod tests {
 
     #[test]
     fn peers_are_named_by_id() {
-        let nodes = pick(0, |_| true).unwrap();
-        let expected = "1=127.0.0.1:20001,2=127.0.0.1:20004,3=127.0.0.1:20007";
+        let nodes = from(9000);
+        let expected = "1=127.0.0.1:9001,2=127.0.0.1:9011,3=127.0.0.1:9021";
         assert_eq!(Ports::peers(&nodes), expected);
     }
 }

@@ -1,15 +1,14 @@
 //! A Prometheus that scrapes a cluster, and `promtool` to ask it.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::child;
 use crate::cluster::Cluster;
+use crate::debian;
 use crate::interrupt::Interrupt;
 use crate::process::{self, Process};
 use crate::project;
@@ -61,7 +60,7 @@ impl Tools {
             promtool: programs.join("promtool"),
         };
         if !tools.promtool.is_file() {
-            fetch(&folder).context(
+            debian::unpack(PACKAGE, &folder).context(
                 "expected prometheus and promtool, but they are not in the PATH and were not to be had; \
                  `sudo apt-get install prometheus` installs both",
             )?;
@@ -78,19 +77,6 @@ impl Tools {
         let line = said.lines().next().unwrap_or_default();
         Ok(line.to_owned())
     }
-}
-
-/// Unpacks Debian's package into the folder; nothing is installed.
-fn fetch(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    let mut download = Command::new("apt-get");
-    download.args(["download", PACKAGE]).current_dir(folder);
-    child::run(&mut download)?;
-    let is_package = |path: &PathBuf| path.extension() == Some(OsStr::new("deb"));
-    let mut found = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
-    let package = found.find(is_package);
-    let package = package.ok_or_else(|| anyhow!("expected a package, but apt-get left none"))?;
-    child::run(Command::new("dpkg").arg("-x").arg(package).arg(folder))
 }
 
 impl<'a> Prometheus<'a> {

@@ -1,0 +1,208 @@
+//! `cargo xtask bench-compare`: our workloads and those of others, in turn, on this machine.
+
+mod bench;
+mod etcd;
+mod floor;
+mod flotilla;
+mod machine;
+mod options;
+mod python;
+mod report;
+mod restate;
+mod results;
+mod verdict;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::sandbox::Sandbox;
+use crate::stages::{say, show_duration};
+use crate::subcommand::Subcommand;
+use crate::{child, flo, project, requirements};
+use bench::Bench;
+use etcd::Etcd;
+use machine::Machine;
+use options::{Contest, Options};
+use python::Python;
+use restate::Restate;
+use results::Results;
+
+/// The command `bench-compare`.
+pub(crate) const SUBCOMMAND: Subcommand = Subcommand {
+    name: "bench-compare",
+    summary: "Measure our workloads and those of etcd and Restate in turn",
+    help: HELP,
+    run,
+};
+
+const HELP: &str = "\
+Measure three nodes of Flotilla and others on this machine, one after another in each of some rounds, all
+built for release and with their data on the same disk, and print every figure, medians and ratios:
+
+- floor    fdatasync of 4 KiB appends, before each round
+- etcd     starts of runs by 128 clients and by one, against puts of 256 bytes on three members of etcd
+- restate  runs of three steps by 64 clients and by one, served by a worker over the Rust SDK, against
+           the same three steps on Restate, on one node and on three, with 4 partitions
+- python   the same with our worker in Python, against one node of Restate
+
+Nothing is encrypted, and each keeps its default durability: what is acknowledged was synced to the disk, on a
+majority where there are three. Each load is one process, each side has one process of workers, and all of
+them share the machine with the servers. What is counted is verified: the output of each run, etcd's revision
+and its number of keys.
+
+Usage: cargo xtask bench-compare [OPTIONS]
+
+Options:
+  --only NAMES   Some of floor, etcd, restate and python, with commas between [default: all]
+  --rounds N     How often each is measured [default: 3]
+  --seconds S    For how long each load is measured [default: 10]
+  --warm-up S    For how long each load runs before [default: 5]
+  --defaults     Restate with its default number of partitions (24), too
+  --json FILE    Write the report as JSON
+  --folder DIR   Where the data lies while it runs [default: the folder for temporary files]
+
+etcd comes from Debian's package etcd-server, Restate from its npm packages, grpcio from pip: each is taken from
+the target folder, and fetched into it where it is missing. FLOTILLA_BINARY names a flo that is there already, so
+that none is built.
+
+Example:
+  cargo xtask bench-compare --only etcd --rounds 5 --json etcd.json
+";
+
+/// Names the binary, so that none is built.
+const BINARY: &str = "FLOTILLA_BINARY";
+
+/// The others that are wanted.
+struct Others {
+    etcd: Option<Etcd>,
+    restate: Option<Restate>,
+    python: Option<Python>,
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let options = Options::read(arguments)?;
+    println!("==> Fetch what is compared, and build flo for release");
+    let others = Others::prepare(&options)?;
+    requirements::ensure()?;
+    let flo = match env::var_os(BINARY) {
+        Some(path) => std::path::absolute(PathBuf::from(path))?,
+        None => flo::build_release("flotilla-cli", "flo")?,
+    };
+    let peers = flo::build_release("flotilla-peers", "flotilla-peers")?;
+    let machine = Machine::look(others.versions(&flo)?);
+    machine.lines().iter().for_each(say);
+    let sandbox = match &options.folder {
+        Some(folder) => Sandbox::create_in(folder, "flotilla-compare-")?,
+        None => Sandbox::create("flotilla-compare-")?,
+    };
+    sandbox.run(false, |sandbox| {
+        let bench = Bench {
+            flo,
+            peers,
+            options: &options,
+            sandbox,
+        };
+        let began = Instant::now();
+        let results = compare(&bench, &others)?;
+        println!("\n==> Medians of {} rounds\n", options.rounds);
+        for line in verdict::table(&results) {
+            println!("{line}");
+        }
+        let ratios = verdict::ratios(&results);
+        if !ratios.is_empty() {
+            println!(
+                "\n==> Ratios: how many times theirs our rate is, and ours their latencies are\n"
+            );
+        }
+        for line in ratios {
+            println!("{line}");
+        }
+        if let Some(path) = &options.json {
+            let report = verdict::json(&results, &machine, &options);
+            let text = serde_json::to_string_pretty(&report)? + "\n";
+            fs::write(path, text)
+                .with_context(|| format!("expected to write {}", path.display()))?;
+        }
+        println!("\nThat took {}.", show_duration(began.elapsed()));
+        Ok(())
+    })
+}
+
+fn compare(bench: &Bench<'_>, others: &Others) -> Result<Results> {
+    let rounds = bench.options.rounds;
+    let mut results = Results::default();
+    for round in 1..=rounds {
+        println!("\n==> Round {round} of {rounds}");
+        floor::measure(bench, &mut results)?;
+        others.measure(bench, &mut results)?;
+    }
+    Ok(results)
+}
+
+impl Others {
+    /// Finds or fetches what the contests need.
+    fn prepare(options: &Options) -> Result<Self> {
+        let is_wanted = |contest| options.includes(contest);
+        let needs_restate = is_wanted(Contest::Restate) || is_wanted(Contest::Python);
+        Ok(Self {
+            etcd: is_wanted(Contest::Etcd).then(Etcd::find).transpose()?,
+            restate: needs_restate.then(Restate::prepare).transpose()?,
+            python: is_wanted(Contest::Python)
+                .then(Python::prepare)
+                .transpose()?,
+        })
+    }
+
+    /// What each says of itself, ours first.
+    fn versions(&self, flo: &Path) -> Result<Vec<String>> {
+        let flo = child::first_line(flo::command(flo).arg("--version"))?;
+        let mut describe = Command::new("git");
+        describe
+            .args(["describe", "--always", "--dirty"])
+            .current_dir(project::root());
+        // A tree without a history has none to tell.
+        let commit = child::first_line(&mut describe).unwrap_or_default();
+        let mut versions = vec![format!("{flo} {commit}")];
+        if let Some(etcd) = &self.etcd {
+            versions.push(etcd.version()?);
+        }
+        if let Some(restate) = &self.restate {
+            versions.push(restate.version()?);
+        }
+        if let Some(python) = &self.python {
+            versions.push(python.version()?);
+        }
+        Ok(versions)
+    }
+
+    /// One round: ours, then the others of the same contest.
+    fn measure(&self, bench: &Bench<'_>, results: &mut Results) -> Result<()> {
+        if let Some(etcd) = &self.etcd {
+            flotilla::measure_starts(bench, results)?;
+            etcd.measure(bench, results)?;
+        }
+        let Some(restate) = &self.restate else {
+            return Ok(());
+        };
+        let is_whole = bench.options.includes(Contest::Restate);
+        if is_whole {
+            flotilla::measure_steps(bench, results)?;
+            restate.measure(bench, restate::THREE, results)?;
+        }
+        if let Some(python) = &self.python {
+            flotilla::measure_python(bench, python, results)?;
+        }
+        // What the Python worker is held against, too.
+        restate.measure(bench, restate::SINGLE, results)?;
+        if is_whole && bench.options.with_defaults {
+            restate.measure(bench, restate::THREE_DEFAULT, results)?;
+            restate.measure(bench, restate::SINGLE_DEFAULT, results)?;
+        }
+        Ok(())
+    }
+}

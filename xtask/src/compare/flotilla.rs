@@ -1,0 +1,153 @@
+//! Three nodes of ours, and the workers beside them.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::bench::Bench;
+use super::python::Python;
+use super::results::{Results, Series};
+use crate::client::Client;
+use crate::cluster::Cluster;
+use crate::process;
+
+/// The action whose tasks workers of `flo bench steps` take.
+pub(super) const ACTION: &str = "flo-bench-step";
+/// How many tasks a worker has in hand at most: more than there are clients.
+pub(super) const CONCURRENCY: &str = "256";
+
+const STARTS: &str = "starts of runs";
+/// What is done on Restate, too.
+pub(super) const STEPS: &str = "runs of 3 steps";
+
+/// 128 clients that start runs.
+pub(super) const STARTS_128: Series = starts(128);
+/// One client that starts runs.
+pub(super) const STARTS_1: Series = starts(1);
+/// 64 clients whose runs a worker over the Rust SDK serves.
+pub(super) const STEPS_64: Series = steps("Flotilla, 3 nodes", 64);
+/// One client whose runs a worker over the Rust SDK serves.
+pub(super) const STEPS_1: Series = steps("Flotilla, 3 nodes", 1);
+/// 64 clients whose runs a worker in Python serves.
+pub(super) const PYTHON_64: Series = steps("Flotilla, 3 nodes, Python", 64);
+/// One client whose runs a worker in Python serves.
+pub(super) const PYTHON_1: Series = steps("Flotilla, 3 nodes, Python", 1);
+
+const fn starts(clients: u16) -> Series {
+    Series {
+        workload: STARTS,
+        system: "Flotilla, 3 nodes",
+        clients,
+    }
+}
+
+const fn steps(system: &'static str, clients: u16) -> Series {
+    Series {
+        workload: STEPS,
+        system,
+        clients,
+    }
+}
+
+/// Measures starts of runs.
+///
+/// # Errors
+/// If the nodes do not start or do not serve.
+pub(super) fn measure_starts(bench: &Bench<'_>, results: &mut Results) -> Result<()> {
+    let cluster = start(bench)?;
+    for series in [STARTS_128, STARTS_1] {
+        let load = ["bench", "start"];
+        measure(bench, &cluster.client(), &load, (results, series))?;
+    }
+    cluster.stop(bench.interrupt())
+}
+
+/// Measures runs whose steps a worker over the Rust SDK does, in a process of its own.
+///
+/// # Errors
+/// If the nodes or the worker do not start, or an output is not what three steps make of its input.
+pub(super) fn measure_steps(bench: &Bench<'_>, results: &mut Results) -> Result<()> {
+    let worker = |endpoints: &str| {
+        let mut command = Command::new(&bench.peers);
+        command
+            .arg("worker")
+            .args(["--endpoints", endpoints])
+            .args(["--actions", ACTION])
+            .args(["--concurrency", CONCURRENCY]);
+        command
+    };
+    let served = Served {
+        worker: &worker,
+        series: [STEPS_64, STEPS_1],
+    };
+    served.measure(bench, results)
+}
+
+/// Measures runs whose steps a worker in Python does.
+///
+/// # Errors
+/// As [`measure_steps`].
+pub(super) fn measure_python(
+    bench: &Bench<'_>,
+    python: &Python,
+    results: &mut Results,
+) -> Result<()> {
+    let worker = |endpoints: &str| python.worker(endpoints);
+    let served = Served {
+        worker: &worker,
+        series: [PYTHON_64, PYTHON_1],
+    };
+    served.measure(bench, results)
+}
+
+/// Runs whose steps a worker beside the load does.
+struct Served<'a> {
+    /// The worker, to be started for the nodes that it is told.
+    worker: &'a dyn Fn(&str) -> Command,
+    series: [Series; 2],
+}
+
+impl Served<'_> {
+    fn measure(&self, bench: &Bench<'_>, results: &mut Results) -> Result<()> {
+        let cluster = start(bench)?;
+        let endpoints = cluster.node_ids().map(|node_id| cluster.endpoint(node_id));
+        let endpoints = endpoints.collect::<Vec<_>>().join(",");
+        let mut worker = bench.start("worker", &mut (self.worker)(&endpoints))?;
+        for series in self.series {
+            // The load brings no worker of its own.
+            let load = ["bench", "steps", "--steps", "3", "--workers", "0"];
+            measure(bench, &cluster.client(), &load, (results, series))?;
+        }
+        process::stop_all([&mut worker], bench.interrupt())?;
+        cluster.stop(bench.interrupt())
+    }
+}
+
+fn measure(
+    bench: &Bench<'_>,
+    client: &Client<'_>,
+    load: &[&str],
+    (results, series): (&mut Results, Series),
+) -> Result<()> {
+    let pace = bench.pace(series.clients);
+    let pace = pace.iter().map(String::as_str);
+    // Where the workers are, whatever a load does by itself.
+    let place = ["--namespace", "default"];
+    let words: Vec<&str> = load.iter().copied().chain(place).chain(pace).collect();
+    let report = bench.load("flo-load", &mut client.command(&words))?;
+    results.add(series, report);
+    Ok(())
+}
+
+/// Three nodes without TLS, as the others have none, with nothing of an earlier round.
+fn start(bench: &Bench<'_>) -> Result<Cluster> {
+    let folder = bench.sandbox.folder();
+    let earlier = folder.join(".flo");
+    if earlier.exists() {
+        fs::remove_dir_all(earlier)?;
+    }
+    let mut cluster = Cluster::start_plain(&bench.flo, folder)?;
+    cluster.wait_until_all_serve(bench.interrupt())?;
+    Ok(cluster)
+}

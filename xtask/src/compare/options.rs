@@ -1,0 +1,187 @@
+//! What the caller of `bench-compare` wants.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+
+use crate::subcommand::UsageError;
+
+const ROUNDS_DEFAULT: u32 = 3;
+const SECONDS_DEFAULT: u32 = 10;
+const WARM_UP_DEFAULT: u32 = 5;
+
+/// A comparison that can be asked for by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contest {
+    /// What the disk takes to make an append durable.
+    Floor,
+    /// Starts of runs against etcd's puts.
+    Etcd,
+    /// Runs of three steps against Restate's, with workers over the Rust SDK.
+    Restate,
+    /// The same with a worker in Python.
+    Python,
+}
+
+impl Contest {
+    /// Each of them, in the order in which they are held.
+    pub(super) const ALL: [Self; 4] = [Self::Floor, Self::Etcd, Self::Restate, Self::Python];
+
+    /// Its name on the command line and in reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Etcd => "etcd",
+            Self::Restate => "restate",
+            Self::Python => "python",
+        }
+    }
+}
+
+/// What the caller wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    /// What is compared; the floor is always measured.
+    pub(super) contests: Vec<Contest>,
+    /// How often each is measured.
+    pub(super) rounds: u32,
+    /// For how long each load is measured, in seconds.
+    pub(super) seconds: u32,
+    /// For how long each load runs before, in seconds.
+    pub(super) warm_up: u32,
+    /// Whether Restate is measured with its default number of partitions, too.
+    pub(super) with_defaults: bool,
+    /// Where the report goes.
+    pub(super) json: Option<PathBuf>,
+    /// Where the data of all of them lies.
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl Options {
+    /// # Errors
+    /// [`UsageError`] for what is no option or no value of it.
+    pub(super) fn read(arguments: &[String]) -> Result<Self> {
+        let mut options = Self {
+            contests: Contest::ALL.to_vec(),
+            rounds: ROUNDS_DEFAULT,
+            seconds: SECONDS_DEFAULT,
+            warm_up: WARM_UP_DEFAULT,
+            with_defaults: false,
+            json: None,
+            folder: None,
+        };
+        let mut words = arguments.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            let value = &mut || {
+                let value = words.next().map(str::to_owned);
+                value.ok_or_else(|| UsageError(format!("expected a value after {word}")))
+            };
+            match word {
+                "--only" => options.contests = contests(&value()?)?,
+                "--rounds" => options.rounds = positive(word, &value()?)?,
+                "--seconds" => options.seconds = positive(word, &value()?)?,
+                "--warm-up" => options.warm_up = number(word, &value()?)?,
+                "--defaults" => options.with_defaults = true,
+                "--json" => options.json = Some(path(&value()?)?),
+                "--folder" => options.folder = Some(path(&value()?)?),
+                other => {
+                    let message = format!("expected an option, but `{other}` is none; see --help");
+                    return Err(UsageError(message).into());
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a contest is held.
+    pub(super) fn includes(&self, contest: Contest) -> bool {
+        self.contests.contains(&contest)
+    }
+}
+
+/// Names with commas between; in the order in which they are held.
+fn contests(names: &str) -> Result<Vec<Contest>, UsageError> {
+    let names: Vec<&str> = names.split(',').collect();
+    let known = Contest::ALL.map(Contest::name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        let known = known.join(", ");
+        let message = format!("expected --only with some of {known}, but got `{unknown}`");
+        return Err(UsageError(message));
+    }
+    let is_named = |contest: &Contest| names.contains(&contest.name());
+    Ok(Contest::ALL.into_iter().filter(is_named).collect())
+}
+
+fn positive(option: &str, value: &str) -> Result<u32, UsageError> {
+    match number(option, value)? {
+        0 => Err(UsageError(format!(
+            "expected at least 1 after {option}, but got 0"
+        ))),
+        number => Ok(number),
+    }
+}
+
+fn number(option: &str, value: &str) -> Result<u32, UsageError> {
+    u32::from_str(value).map_err(|_| {
+        UsageError(format!(
+            "expected a number after {option}, but got `{value}`"
+        ))
+    })
+}
+
+/// From the caller's folder: what is started here runs elsewhere.
+fn path(value: &str) -> Result<PathBuf> {
+    std::path::absolute(value).with_context(|| format!("expected a path, but got `{value}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Options> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        Options::read(&words)
+    }
+
+    #[test]
+    fn everything_is_compared_in_three_rounds_unless_told_otherwise() {
+        let options = read(&[]).unwrap();
+        assert_eq!(options.contests, Contest::ALL);
+        let Options {
+            rounds, seconds, ..
+        } = options;
+        assert_eq!((rounds, seconds), (3, 10));
+        assert_eq!((options.json, options.with_defaults), (None, false));
+    }
+
+    #[test]
+    fn some_are_picked_and_held_in_their_order() {
+        let options = read(&["--only", "python,etcd", "--rounds", "1"]).unwrap();
+        assert_eq!(options.contests, [Contest::Etcd, Contest::Python]);
+        assert!(!options.includes(Contest::Restate));
+        assert_eq!(options.rounds, 1);
+    }
+
+    #[test]
+    fn paths_are_the_callers() {
+        let options = read(&["--json", "out.json", "--folder", "/data"]).unwrap();
+        let expected = std::env::current_dir().unwrap().join("out.json");
+        assert_eq!(options.json, Some(expected));
+        assert_eq!(options.folder, Some(PathBuf::from("/data")));
+    }
+
+    #[test]
+    fn a_wrong_call_is_refused() {
+        for words in [
+            &["--only", "temporal"][..],
+            &["--only"],
+            &["--rounds", "0"],
+            &["--rounds", "many"],
+            &["--seconds", "-1"],
+            &["etcd"],
+        ] {
+            assert!(read(words).unwrap_err().is::<UsageError>(), "{words:?}");
+        }
+    }
+}

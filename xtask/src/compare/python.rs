@@ -1,0 +1,164 @@
+//! Our worker in Python: plain grpcio on the files of `proto/flotilla/v1`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::flotilla::{ACTION, CONCURRENCY};
+use crate::{child, project};
+
+/// Where the worker and what it needs are, below the root.
+const FOLDER: &str = "benches/python";
+/// What it needs, in that folder.
+const REQUIREMENTS: &str = "requirements.txt";
+/// The files that its stubs are made of, below `proto`.
+const PROTO: [&str; 3] = ["common", "action", "worker"];
+
+const HINT: &str = "expected Python 3 with venv and pip, and grpcio from its package index, but they were not to be \
+                    had; `sudo apt-get install python3-venv` installs the first, and --only etcd,restate does without";
+
+/// A virtual environment with grpcio, and the stubs of our files.
+pub(super) struct Python {
+    folder: PathBuf,
+}
+
+impl Python {
+    /// The environment in the target folder; made where it is missing or has other packages.
+    ///
+    /// # Errors
+    /// If Python, pip or a package is not to be had.
+    pub(super) fn prepare() -> Result<Self> {
+        let folder = project::target_dir()?.join("tools").join("python");
+        let python = Self { folder };
+        let wanted = project::root().join(FOLDER).join(REQUIREMENTS);
+        if !is_copy(&python.installed(), &wanted) {
+            python.install(&wanted).context(HINT)?;
+        }
+        python.make_stubs()?;
+        Ok(python)
+    }
+
+    /// What it says of itself.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub(super) fn version(&self) -> Result<String> {
+        let script = "import grpc, platform; print('Python', platform.python_version() + ', grpcio', grpc.__version__)";
+        child::first_line(Command::new(self.program()).args(["-c", script]))
+    }
+
+    /// The worker, to be started.
+    pub(super) fn worker(&self, endpoints: &str) -> Command {
+        let mut command = Command::new(self.program());
+        command
+            .arg(project::root().join(FOLDER).join("worker.py"))
+            .args(["--endpoints", endpoints])
+            .args(["--actions", ACTION])
+            .args(["--concurrency", CONCURRENCY])
+            .env("PYTHONPATH", self.stubs())
+            // Nothing is to be left in the checkout.
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+
+    fn install(&self, wanted: &Path) -> Result<()> {
+        let environment = self.folder.join("venv");
+        let mut make = Command::new("python3");
+        child::run(make.args(["-m", "venv", "--clear"]).arg(environment))?;
+        let mut install = Command::new(self.program());
+        install
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
+            .arg("--requirement")
+            .arg(wanted);
+        child::run(&mut install)?;
+        // Last: an environment that is half made is made again.
+        fs::copy(wanted, self.installed())?;
+        Ok(())
+    }
+
+    fn make_stubs(&self) -> Result<()> {
+        let stubs = self.stubs();
+        fs::create_dir_all(&stubs)?;
+        let mut make = Command::new(self.program());
+        make.args(["-m", "grpc_tools.protoc", "--proto_path"])
+            .arg(project::root().join("proto"))
+            .arg("--python_out")
+            .arg(&stubs)
+            .arg("--grpc_python_out")
+            .arg(&stubs)
+            .args(PROTO.map(|name| format!("flotilla/v1/{name}.proto")));
+        child::run(&mut make)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.folder.join("venv/bin/python")
+    }
+
+    fn stubs(&self) -> PathBuf {
+        self.folder.join("stubs")
+    }
+
+    /// What is installed, as it was asked for.
+    fn installed(&self) -> PathBuf {
+        self.folder.join(REQUIREMENTS)
+    }
+}
+
+/// Whether a file holds the same as another one.
+pub(super) fn is_copy(copy: &Path, original: &Path) -> bool {
+    match (fs::read(copy), fs::read(original)) {
+        (Ok(copy), Ok(original)) => copy == original,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_requirement_has_one_version() {
+        let path = project::root().join(FOLDER).join(REQUIREMENTS);
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        for line in lines {
+            assert!(line.contains("=="), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_files_of_the_stubs_are_there_with_all_that_they_need() {
+        let folder = project::root().join("proto/flotilla/v1");
+        for name in PROTO {
+            let text = fs::read_to_string(folder.join(format!("{name}.proto"))).unwrap();
+            let imports = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("import \"flotilla/v1/"));
+            for import in imports {
+                let import = import.trim_end_matches(".proto\";");
+                assert!(PROTO.contains(&import), "{name} imports {import}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_no_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        assert!(!is_copy(&one, &two));
+        fs::write(&one, "grpcio==1").unwrap();
+        assert!(!is_copy(&one, &two));
+        fs::copy(&one, &two).unwrap();
+        assert!(is_copy(&one, &two));
+        fs::write(&one, "grpcio==2").unwrap();
+        assert!(!is_copy(&one, &two));
+    }
+}
