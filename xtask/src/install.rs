@@ -8,16 +8,16 @@ use anyhow::Result;
 use crate::child;
 use crate::requirements::is_program;
 
-/// Debian's packages: the C++ compiler, and libclang together with its headers.
-const DEBIAN_PACKAGES: [&str; 2] = ["g++", "libclang-dev"];
+/// Debian's packages: the C++ compiler, make, and libclang together with its headers.
+const DEBIAN_PACKAGES: [&str; 3] = ["g++", "make", "libclang-dev"];
 
 /// The line to type, by the package manager that a machine has.
 const LINES: [(&str, &str); 6] = [
-    ("apt-get", "sudo apt-get install -y g++ libclang-dev"),
-    ("dnf", "sudo dnf install -y gcc-c++ clang-devel"),
-    ("pacman", "sudo pacman -S --needed gcc clang"),
-    ("zypper", "sudo zypper install -y gcc-c++ clang-devel"),
-    ("apk", "sudo apk add g++ clang-dev"),
+    ("apt-get", "sudo apt-get install -y g++ make libclang-dev"),
+    ("dnf", "sudo dnf install -y gcc-c++ make clang-devel"),
+    ("pacman", "sudo pacman -S --needed gcc make clang"),
+    ("zypper", "sudo zypper install -y gcc-c++ make clang-devel"),
+    ("apk", "sudo apk add g++ make clang-dev"),
     ("xcode-select", "xcode-select --install"),
 ];
 

@@ -1,4 +1,4 @@
-//! What the build needs beyond Rust: a C++ compiler for RocksDB, libclang for its bindings.
+//! What the build needs beyond Rust: a C++ compiler for RocksDB, libclang for its bindings, make for jemalloc.
 
 use std::env;
 use std::path::PathBuf;
@@ -33,6 +33,9 @@ fn missing() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !has_compiler() {
         missing.push("a C++ compiler (g++ or clang++)");
+    }
+    if !is_program("make") {
+        missing.push("make");
     }
     let directories = libclang::directories();
     if !libclang::has_library(&directories) {
