@@ -1,4 +1,4 @@
-//! Files that a command names, and why one cannot be read.
+//! Files that a command names, and why one cannot be read or written.
 
 use crate::code::Code;
 use crate::failure::Failure;
@@ -22,6 +22,13 @@ pub(crate) fn unreadable(code: Code, name: &str, error: &io::Error) -> Failure {
     };
     let message = format!("expected a file {name} to read, but {found}");
     Failure::new(code, message).with_hint(hint)
+}
+
+/// The failure of a file that cannot be written.
+pub(crate) fn unwritable(name: &str, error: &io::Error) -> Failure {
+    let message = format!("expected to write {name}, but {}", plain(error));
+    Failure::new(Code::FileUnwritable, message)
+        .with_hint("its folder must be there, and yours to write in")
 }
 
 /// The system's words for an error, without its number.

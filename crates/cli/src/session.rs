@@ -71,8 +71,20 @@ impl Session {
     /// # Errors
     /// As [`Self::client`].
     pub(crate) fn untraced_client(&self) -> Result<Client, Failure> {
+        self.connect(self.endpoints.clone())
+    }
+
+    /// A client of this node alone, until it has learnt who leads.
+    ///
+    /// # Errors
+    /// As [`Self::client`].
+    pub(crate) fn client_of(&self, address: &str) -> Result<Client, Failure> {
+        self.connect(vec![address.to_owned()])
+    }
+
+    fn connect(&self, endpoints: Vec<String>) -> Result<Client, Failure> {
         Ok(Client::connect(ClientOptions {
-            endpoints: self.endpoints.clone(),
+            endpoints,
             namespace: self.namespace.clone(),
             timeout: self.timeout,
             tls: self.tls.options()?,

@@ -143,6 +143,7 @@ macro_rules! prepare_nothing {
 prepare_nothing! {
     ListNamespacesRequest
     GetStatusRequest
+    GetNodeUsageRequest
     AddLearnerRequest
     PromoteLearnerRequest
     RemoveNodeRequest

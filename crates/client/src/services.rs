@@ -139,6 +139,8 @@ calls! { WorkerServiceClient:
 calls! { ClusterServiceClient:
     /// Reads the cluster's status as the node that answers sees it.
     Read get_status(GetStatusRequest) -> ClusterStatus = get_status;
+    /// Reads what the node that answers uses, and what it has counted since it was started.
+    Read get_node_usage(GetNodeUsageRequest) -> NodeUsage = get_node_usage;
     /// Takes in a node without a vote.
     Write add_learner(AddLearnerRequest) -> AddLearnerResponse = add_learner;
     /// Gives a learner a vote, once it has caught up.

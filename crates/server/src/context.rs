@@ -8,6 +8,7 @@ use crate::traces::Tracer;
 use crate::watch::Watchers;
 use flotilla_engine::NodeId;
 use flotilla_replica::Sockets;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) client_address: String,
     /// The `host:port` under which its HTTP is reached.
     pub(crate) http_address: String,
+    /// Where its data is.
+    pub(crate) data_directory: PathBuf,
     /// How it connects to other nodes.
     pub(crate) sockets: Arc<dyn Sockets>,
     /// Its certificates, if it has any.

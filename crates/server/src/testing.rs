@@ -57,6 +57,7 @@ impl StillNode {
             node: NodeId(1),
             client_address: String::new(),
             http_address: String::new(),
+            data_directory: data.path().to_owned(),
             sockets: Arc::new(PlainSockets),
             tls: None,
             tracer: None,

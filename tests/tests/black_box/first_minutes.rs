@@ -300,7 +300,9 @@ fn every_verb_explains_itself_with_an_example() {
         action report | action register | action dlq list | action dlq show | action dlq requeue | \
         action dlq purge | action invoke | action status | action runs | action list | action delete | \
         action enable | action disable | worker exec | worker list | worker info | worker drain | \
-        cluster status | bench start | completions | stream create | stream append | stream read | \
+        cluster status | bench start | bench steps | bench signal | bench timers | bench stream | \
+        bench parked | bench wasm | bench read | bench plot | \
+        completions | stream create | stream append | stream read | \
         stream info | stream list | stream trim | stream delete | stream group create | \
         stream group list | stream group info | stream group pending | stream group delete | kv get | \
         kv set | kv delete | kv scan | ns create | ns list | ns delete";

@@ -2,6 +2,7 @@
 
 mod backup;
 mod bad_input;
+mod bench;
 mod calls;
 mod collector;
 mod crash;

@@ -7,7 +7,7 @@ use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode
 use flotilla_replica::{Leadership, Observer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// No timer is waited for.
 const NEVER: u64 = u64::MAX;
@@ -20,6 +20,8 @@ pub(crate) struct Metrics {
     /// Calls of WebAssembly actions.
     pub(crate) wasm: WasmCalls,
     pub(super) started: SystemTime,
+    /// The same by a clock that does not jump.
+    pub(super) began: Instant,
     pub(super) entry_apply: Histogram,
     pub(super) log_sync: Histogram,
     pub(super) timer_delay: Histogram,
@@ -42,6 +44,7 @@ impl Metrics {
             requests: Arc::new(Requests::new()),
             wasm: WasmCalls::default(),
             started: SystemTime::now(),
+            began: Instant::now(),
             entry_apply: Histogram::default(),
             log_sync: Histogram::default(),
             timer_delay: Histogram::default(),

@@ -3,14 +3,16 @@
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use nix::sys::time::TimeVal;
 use std::fs;
+use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
 
 /// What the process uses.
 #[derive(Debug, Default)]
 pub(super) struct Process {
-    pub(super) cpu_seconds: Option<f64>,
+    pub(super) cpu: Option<Duration>,
     pub(super) resident_bytes: Option<u64>,
+    pub(super) written_bytes: Option<u64>,
     pub(super) files_open: Option<usize>,
     pub(super) files_max: Option<u64>,
 }
@@ -19,11 +21,13 @@ impl Process {
     /// What this process uses now.
     pub(super) fn now() -> Self {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-        let times = usage.map(|usage| seconds(usage.user_time()) + seconds(usage.system_time()));
+        let cpu = usage.map(|usage| duration(usage.user_time()) + duration(usage.system_time()));
         let status = fs::read_to_string("/proc/self/status").ok();
+        let io = fs::read_to_string("/proc/self/io").ok();
         Self {
-            cpu_seconds: times,
+            cpu,
             resident_bytes: status.as_deref().and_then(resident_bytes),
+            written_bytes: io.as_deref().and_then(written_bytes),
             files_open: fs::read_dir("/proc/self/fd").ok().map(Iterator::count),
             files_max: getrlimit(Resource::RLIMIT_NOFILE)
                 .ok()
@@ -32,8 +36,10 @@ impl Process {
     }
 }
 
-fn seconds(time: TimeVal) -> f64 {
-    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
+/// A time that is used up, and so never below 0.
+fn duration(time: TimeVal) -> Duration {
+    let whole = |part: i64| u64::try_from(part).unwrap_or_default();
+    Duration::from_secs(whole(time.tv_sec())) + Duration::from_micros(whole(time.tv_usec()))
 }
 
 /// The row `VmRSS:   1234 kB` of the process's status.
@@ -45,6 +51,14 @@ fn resident_bytes(status: &str) -> Option<u64> {
     Some(kib * KIB)
 }
 
+/// The row `write_bytes: 1234` of what the process has read and written.
+fn written_bytes(io: &str) -> Option<u64> {
+    let row = io
+        .lines()
+        .find_map(|line| line.strip_prefix("write_bytes:"))?;
+    row.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,7 +66,7 @@ mod tests {
     #[test]
     fn the_process_has_used_time_and_memory() {
         let process = Process::now();
-        assert!(process.cpu_seconds.is_some_and(|seconds| seconds > 0.0));
+        assert!(process.cpu.is_some_and(|cpu| !cpu.is_zero()));
         assert!(process.files_max.is_some_and(|files| files > 0));
         if cfg!(target_os = "linux") {
             assert!(process.resident_bytes.is_some_and(|bytes| bytes > 1 << 20));
@@ -65,5 +79,12 @@ mod tests {
         let status = "Name:\tflo\nVmHWM:\t  9 kB\nVmRSS:\t    2048 kB\n";
         assert_eq!(resident_bytes(status), Some(2 << 20));
         assert_eq!(resident_bytes("Name:\tflo\n"), None);
+    }
+
+    #[test]
+    fn the_bytes_that_went_to_disks_are_not_those_that_were_taken_back() {
+        let io = "wchar: 9\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n";
+        assert_eq!(written_bytes(io), Some(4096));
+        assert_eq!(written_bytes("wchar: 9\n"), None);
     }
 }

@@ -208,7 +208,8 @@ fn machine(page: &mut Page, metrics: &Metrics, gauges: &Gauges) {
     page.one(&DISK_ROOM, room);
     page.one(&ENGINE_VERSION_AGREED, u64::from(gauges.engine_version));
     let process = Process::now();
-    page.maybe(&PROCESS_CPU, process.cpu_seconds);
+    let cpu = process.cpu.map(|cpu| cpu.as_secs_f64());
+    page.maybe(&PROCESS_CPU, cpu);
     page.maybe(&PROCESS_RESIDENT, process.resident_bytes);
     page.maybe(&PROCESS_FILES, process.files_open);
     page.maybe(&PROCESS_FILES_MAX, process.files_max);

@@ -96,6 +96,7 @@ impl Server {
             node: NodeId(config.node_id),
             client_address,
             http_address,
+            data_directory: config.data_dir.clone(),
             sockets: sockets(tls.as_ref(), Port::Clients),
             tls: tls.clone(),
             tracer: tracer.clone(),

@@ -36,6 +36,33 @@ async fn a_node_shows_the_cluster_and_names_the_leader_in_every_reply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_says_what_it_uses_and_counts_what_it_does() {
+    let node = Node::start().await;
+    let usage = async || {
+        let asked = v1::GetNodeUsageRequest {};
+        let reply = node.cluster().get_node_usage(asked).await.unwrap();
+        reply.into_inner()
+    };
+    let before = usage().await;
+    assert_eq!(before.node_id, 1);
+    let refusal = node.try_run(start_of("missing", "")).await.unwrap_err();
+    assert_eq!(refusal.code(), tonic::Code::NotFound);
+    let after = usage().await;
+    assert!(after.commands_proposed > before.commands_proposed);
+    assert!(after.entries_proposed > before.entries_proposed);
+    assert!(after.entries_applied > before.entries_applied);
+    assert!(after.log_syncs > before.log_syncs);
+    assert!(after.log_written_bytes > before.log_written_bytes);
+    assert!(after.uptime_ms >= before.uptime_ms && after.cpu_ms >= before.cpu_ms);
+    if cfg!(target_os = "linux") {
+        assert!(
+            after.cpu_ms.is_some() && after.resident_bytes.is_some_and(|bytes| bytes > 1 << 20)
+        );
+        assert!(after.written_bytes >= before.written_bytes);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_leads_is_healthy() {
     let node = Node::start().await;
     let mut health = HealthClient::new(node.channel());

@@ -154,7 +154,12 @@ async fn a_start_that_waits_is_answered_by_its_deadline_though_the_run_is_open()
         ..start_of("approval", "")
     });
     asked.set_timeout(std::time::Duration::from_secs(1));
-    let started = node.workflows().start_run(asked).await.unwrap().into_inner();
+    let started = node
+        .workflows()
+        .start_run(asked)
+        .await
+        .unwrap()
+        .into_inner();
     assert_eq!(started.end, None);
     let status = node.status(&started.run_id).await;
     assert_eq!(status.status(), v1::RunStatus::Waiting);

@@ -1,46 +1,54 @@
 //! A measurement from its setup to what it prints.
 
+use super::chart;
 use super::load::{Connections, Load, LoadFlags, Measured, Meter, Work, drive};
-use super::report::ReportView;
+use super::report::{Conditions, Report};
+use super::report_flags::ReportFlags;
+use super::usage::{self, Snapshot};
 use crate::failure::Failure;
 use crate::session::Session;
 use flotilla_client::Client;
-use flotilla_client::v1::GetStatusRequest;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A measurement.
 pub(super) struct Bench<'a> {
     session: &'a Session,
     flags: &'a LoadFlags,
-    workload: &'static str,
+    report: &'a ReportFlags,
     connections: Connections,
     meter: Arc<Meter>,
 }
 
-/// What a report tells beside what was measured.
-#[derive(Debug, Default)]
-pub(super) struct Figures {
-    /// How many steps a run has, where steps are work.
-    pub(super) steps_per_run: Option<u16>,
-    /// How large the inputs are, where that can be chosen. In bytes.
-    pub(super) payload_bytes: Option<u32>,
+/// All there is to see at one time.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    /// The nodes.
+    pub(super) nodes: Snapshot,
+    /// Processor time that this process has used, in milliseconds.
+    pub(super) own_cpu_ms: i64,
+    /// When that was.
+    pub(super) at: Instant,
 }
 
 impl<'a> Bench<'a> {
     /// A measurement with this load, of work whose parts have these names.
     ///
     /// # Errors
-    /// As [`Session::client`].
+    /// As [`Session::client`], and for a file that cannot be drawn to.
     pub(super) fn open(
         session: &'a Session,
-        workload: &'static str,
         flags: &'a LoadFlags,
+        report: &'a ReportFlags,
         stages: &[&'static str],
     ) -> Result<Self, Failure> {
+        report.check()?;
         Ok(Self {
             session,
             flags,
-            workload,
+            report,
             connections: Connections::open(session, flags.connections())?,
             meter: Arc::new(Meter::new(stages)),
         })
@@ -60,37 +68,78 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// When nothing was done, the reason.
-    pub(super) async fn measure<W: Work>(self, work: W, figures: Figures) -> Result<(), Failure> {
+    pub(super) async fn measure<W: Work>(
+        &self,
+        work: W,
+        conditions: Conditions,
+    ) -> Result<(), Failure> {
+        let (measured, looks) = self.load(Arc::new(work)).await?;
+        self.conclude(measured, conditions, &looks)
+    }
+
+    /// Puts the load on the cluster.
+    ///
+    /// # Errors
+    /// When signals cannot be caught.
+    pub(super) async fn load<W: Work>(
+        &self,
+        work: Arc<W>,
+    ) -> Result<(Measured, [Look; 2]), Failure> {
         let load = Load {
             flags: self.flags,
             connections: &self.connections,
             meter: self.meter.clone(),
         };
-        let client = self.client();
-        let look = async || last_log_index(client).await;
-        let (measured, [before, after]) = drive(load, Arc::new(work), look).await?;
-        self.report(measured, figures, after.saturating_sub(before))
+        drive(load, work, async || self.look().await).await
     }
 
-    fn report(
+    /// What the nodes and this process have used so far.
+    pub(super) async fn look(&self) -> Look {
+        Look {
+            nodes: usage::look(self.session, self.client()).await,
+            own_cpu_ms: own_cpu_ms(),
+            at: Instant::now(),
+        }
+    }
+
+    /// Prints, and draws, what came of it.
+    ///
+    /// # Errors
+    /// When nothing was done, the reason; or when the figures cannot be printed or drawn.
+    pub(super) fn conclude(
         &self,
         mut measured: Measured,
-        figures: Figures,
-        entries: u64,
+        conditions: Conditions,
+        looks: &[Look; 2],
     ) -> Result<(), Failure> {
         let is_all_failed = measured.is_all_failed();
-        let view = ReportView::new((self.workload, self.flags), figures, &measured, entries);
-        self.session.output.value(&view, ReportView::text)?;
-        match measured.error.take() {
+        let error = measured.error.take();
+        let labels = self.report.labels();
+        let mut report = Report::new((self.flags, conditions, labels), &measured, looks);
+        report.error = error.as_ref().map(|error| error.message().to_owned());
+        self.session.output.value(&report, Report::text)?;
+        if let Some(path) = &self.report.plot {
+            chart::write(path, &chart::of_one(&report))?;
+        }
+        match error {
             Some(error) if is_all_failed => Err(error),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-/// The end of the longest log.
-async fn last_log_index(client: &Client) -> Result<u64, Failure> {
-    let status = client.get_status(GetStatusRequest {}).await?;
-    let ends = status.nodes.iter().map(|node| node.last_log_index);
-    Ok(ends.max().unwrap_or_default())
+impl Look {
+    /// What share of a core this process has used since an earlier look, in percent.
+    pub(super) fn own_cpu_percent(&self, before: &Self) -> Option<f64> {
+        let used = u64::try_from(self.own_cpu_ms - before.own_cpu_ms).ok()?;
+        let passed = self.at.saturating_duration_since(before.at);
+        (!passed.is_zero())
+            .then(|| Duration::from_millis(used).as_secs_f64() / passed.as_secs_f64() * 100.0)
+    }
+}
+
+fn own_cpu_ms() -> i64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| {
+        usage.user_time().num_milliseconds() + usage.system_time().num_milliseconds()
+    })
 }

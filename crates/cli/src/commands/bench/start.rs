@@ -1,18 +1,21 @@
 //! `flo bench start`: starts of runs that do nothing.
 
-use super::completion;
 use super::load::{LoadFlags, Piece, Work};
-use super::measurement::{Bench, Figures};
+use super::measurement::Bench;
 use super::payload::Payloads;
+use super::report::Conditions;
+use super::report_flags::ReportFlags;
+use super::runs;
 use super::setup::create_workflow;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
+use tokio::time::Instant;
 
-const WORKFLOW: &str = "flo-bench-start";
+pub(super) const WORKFLOW: &str = "flo-bench-start";
 
 /// The action is never registered, so the one step ends where it begins: in the turn of the start.
-const SOURCE: &str = r#"
+pub(super) const SOURCE: &str = r#"
 kind: Workflow
 name: flo-bench-start
 version: "2"
@@ -24,33 +27,38 @@ start:
 
 /// Measure starts of runs that do nothing
 ///
-/// A run has one step, whose action does not exist: it ends at once, without a worker, and is forgotten an hour
-/// later. What is measured is the acknowledged start.
+/// A run has one step, whose action does not exist: it ends at once, without a worker. What is measured is the
+/// acknowledged start.
+///
+/// What stays: the definition, and the runs for an hour.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench start --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
 )]
 pub(crate) struct Start {
-    #[command(flatten)]
-    load: LoadFlags,
-
     /// How many bytes the input of each run has, beside a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
+
+    #[command(flatten)]
+    load: LoadFlags,
+
+    #[command(flatten)]
+    report: ReportFlags,
 }
 
 impl Start {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let bench = Bench::open(session, "start", &self.load, &[])?;
-        create_workflow(bench.client(), SOURCE.to_owned()).await?;
+        let bench = Bench::open(session, &self.load, &self.report, &[])?;
+        create_workflow(bench.client(), SOURCE).await?;
         let starts = Starts {
             payloads: Payloads::new(self.payload),
         };
-        let figures = Figures {
+        let conditions = Conditions {
             payload_bytes: Some(self.payload),
-            ..Figures::default()
+            ..Conditions::new("start", "starts", "acknowledged start")
         };
-        bench.measure(starts, figures).await
+        bench.measure(starts, conditions).await
     }
 }
 
@@ -65,9 +73,10 @@ impl Work for Starts {
         Ok(())
     }
 
-    async fn perform(&self, piece: &Piece, (): ()) -> Result<(), Failure> {
+    async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
         let input = self.payloads.input(piece.number);
-        completion::start(piece, WORKFLOW, input).await.map(drop)
+        runs::start(&piece.client, WORKFLOW, input).await?;
+        Ok(Instant::now())
     }
 }
 

@@ -1,12 +1,13 @@
 //! `flo bench steps`: whole runs of action steps, served by workers of the SDK.
 
-use super::completion;
 use super::load::{Connections, LoadFlags, Meter, Piece, Work};
-use super::measurement::{Bench, Figures};
+use super::measurement::Bench;
 use super::payload::Payloads;
-use super::setup::create_workflow;
+use super::report::Conditions;
+use super::report_flags::ReportFlags;
+use super::runs;
+use super::setup::{create_workflow, register_action};
 use super::workers::{Crew, Setup};
-use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -27,6 +28,9 @@ const STAGES: &[&str] = &["transition"];
 /// Rust SDK over gRPC, as a process of their own would. A run's latency is from its start to its end as its client sees
 /// it; that of a transition from the end of a step's handler to the call of the next one's.
 ///
+/// With --workers 0 they are processes of yours: workers of the action `flo-bench-step`, in the same namespace, which
+/// answer the input {"n": N, …} with {"n": N + 1, "at": T}, where T is the time in microseconds since 1970.
+///
 /// What stays: the definition and the action, and the runs for an hour.
 #[derive(Debug, Args)]
 #[command(
@@ -37,31 +41,36 @@ pub(crate) struct Steps {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     steps: u16,
 
-    /// How many workers serve them, each over a connection of its own
-    #[arg(long, value_name = "W", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// How many workers of this process serve them, each over a connection of its own
+    #[arg(long, value_name = "W", default_value_t = 1, value_parser = clap::value_parser!(u16).range(..=256))]
     workers: u16,
 
     /// How many tasks a worker runs at a time [default: as many as there are clients]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     slots: Option<u16>,
 
-    #[command(flatten)]
-    load: LoadFlags,
-
     /// How many bytes the input of each step has, beside what it counts
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
+
+    #[command(flatten)]
+    load: LoadFlags,
+
+    #[command(flatten)]
+    report: ReportFlags,
 }
 
 impl Steps {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
-        let bench = Bench::open(session, "steps", &self.load, STAGES)?;
+        let bench = Bench::open(session, &self.load, &self.report, STAGES)?;
         let workflow = match self.payload {
             0 => format!("flo-bench-steps-{}", self.steps),
             _ => format!("flo-bench-steps-{}-with-data", self.steps),
         };
         let source = source(&workflow, self.steps, self.payload > 0);
-        create_workflow(bench.client(), source).await?;
+        // Before the workers, who may be others.
+        register_action(bench.client(), ACTION).await?;
+        create_workflow(bench.client(), &source).await?;
         let setup = Setup {
             connections: Connections::open(session, self.workers)?,
             workers: self.workers,
@@ -74,11 +83,12 @@ impl Steps {
             steps: self.steps.into(),
             payloads: Payloads::new(self.payload),
         };
-        let figures = Figures {
+        let conditions = Conditions {
             steps_per_run: Some(self.steps),
             payload_bytes: Some(self.payload),
+            ..Conditions::new("steps", "runs", "run")
         };
-        let measured = bench.measure(runs, figures).await;
+        let measured = bench.measure(runs, conditions).await;
         crew.stop().await;
         measured
     }
@@ -131,21 +141,10 @@ impl Work for Runs {
         Ok(())
     }
 
-    async fn perform(&self, piece: &Piece, (): ()) -> Result<(), Failure> {
+    async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
         let input = self.payloads.input(piece.number);
-        let run_id = completion::start(piece, &self.workflow, input).await?;
-        let output = completion::output(piece, &run_id).await?;
-        let expected = piece.number + self.steps;
-        match serde_json::from_slice::<Counted>(&output) {
-            Ok(counted) if counted.n == expected => Ok(()),
-            Ok(_) | Err(_) => {
-                let output = String::from_utf8_lossy(&output);
-                let message = format!(
-                    "expected run {run_id} to count to {expected}, but its output is {output}"
-                );
-                Err(Failure::new(Code::BenchOutputWrong, message))
-            }
-        }
+        let count = piece.number + self.steps;
+        runs::carry_out(piece, (&self.workflow, input), count).await
     }
 }
 

@@ -7,6 +7,7 @@ use super::answer;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
+use crate::metrics;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::cluster_service_server::ClusterService;
@@ -42,6 +43,21 @@ impl ClusterService for Clusters {
         answer(request, async |_, _| {
             let status = self.context.gateway.replica().status().await;
             Ok(convert::cluster::message(status, self.context.node))
+        })
+        .await
+    }
+
+    async fn get_node_usage(
+        &self,
+        call: Request<v1::GetNodeUsageRequest>,
+    ) -> Result<Response<v1::NodeUsage>, Status> {
+        answer(call, async |_, _| {
+            let usage = metrics::usage(self.context.clone()).await;
+            usage.ok_or_else(|| {
+                Refusal::internal(
+                    "expected the node to know what it uses, but looking failed".to_owned(),
+                )
+            })
         })
         .await
     }

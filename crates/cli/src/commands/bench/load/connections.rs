@@ -4,9 +4,6 @@ use crate::failure::Failure;
 use crate::session::Session;
 use flotilla_client::Client;
 
-/// The namespace of everything that a bench makes, unless another one was given.
-const NAMESPACE: &str = "flo-bench";
-
 /// A few connections to each node, shared by all clients: calls of many share a write to the network.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Connections {
@@ -19,7 +16,7 @@ impl Connections {
     /// # Errors
     /// As [`Session::client`].
     pub(in super::super) fn open(session: &Session, count: u16) -> Result<Self, Failure> {
-        let open = |_| client(session);
+        let open = |_| session.untraced_client();
         let clients = (0..count.max(1)).map(open).collect::<Result<_, _>>()?;
         Ok(Self { clients })
     }
@@ -42,12 +39,4 @@ impl Connections {
     pub(in super::super) fn of(&self, number: u16) -> Client {
         self.clients[usize::from(number) % self.clients.len()].clone()
     }
-}
-
-fn client(session: &Session) -> Result<Client, Failure> {
-    let client = session.untraced_client()?;
-    if client.namespace().is_empty() {
-        return Ok(client.with_namespace(NAMESPACE));
-    }
-    Ok(client)
 }

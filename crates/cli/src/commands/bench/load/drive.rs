@@ -24,47 +24,60 @@ pub(in super::super) struct Load<'a> {
     pub(in super::super) meter: Arc<Meter>,
 }
 
-/// Puts the load on, and gives what came of it. A first signal ends it early, a second one at once.
+/// Puts the load on, and gives what came of it and what `look` saw before and after. A first signal ends it early, a
+/// second one does not wait for the last answers either.
 ///
 /// # Errors
-/// When signals cannot be caught, or `look` fails.
+/// When signals cannot be caught.
 pub(in super::super) async fn drive<W: Work, L>(
     load: Load<'_>,
     work: Arc<W>,
-    look: impl AsyncFn() -> Result<L, Failure>,
+    look: impl AsyncFn() -> L,
 ) -> Result<(Measured, [L; 2]), Failure> {
-    let stop = CancellationToken::new();
-    let _stop = stop.clone().drop_guard();
-    let schedule = Schedule::begin(load.flags.pace(), stop);
+    let flags = load.flags;
+    let schedule = || {
+        let schedule = Schedule::begin(flags.pace(), CancellationToken::new());
+        match flags.until() {
+            // Nothing beside what is measured.
+            Until::Done(count) if flags.warm_up().is_zero() => schedule.limited(count),
+            Until::Done(_) | Until::Passed(_) => schedule,
+        }
+    };
     conduct(load, schedule, work, look).await
 }
 
-/// The same with this schedule.
+/// The same with a schedule that begins when it is asked for.
 async fn conduct<W: Work, L>(
     load: Load<'_>,
-    schedule: Schedule,
+    schedule: impl FnOnce() -> Schedule,
     work: Arc<W>,
-    look: impl AsyncFn() -> Result<L, Failure>,
+    look: impl AsyncFn() -> L,
 ) -> Result<(Measured, [L; 2]), Failure> {
     let mut shutdown = Shutdown::new()?;
     let progress = Progress::start(load.flags.text());
-    let schedule = Arc::new(schedule);
-    let mut clients = JoinSet::new();
-    for number in 0..load.flags.clients() {
-        let piece = Piece {
-            client: load.connections.of(number),
-            number: 0,
-            due: Instant::now(),
-            meter: load.meter.clone(),
-        };
-        clients.spawn(repeat(piece, schedule.clone(), work.clone()));
-    }
-    tokio::select! {
-        () = sleep(load.flags.warm_up()) => {}
-        () = shutdown.requested() => schedule.stop(),
-    }
-    let before = look().await?;
-    load.meter.begin(load.flags.until());
+    let begin = async || {
+        let before = look().await;
+        load.meter.begin(load.flags.until());
+        before
+    };
+    let has_warm_up = !load.flags.warm_up().is_zero();
+    let at_once = if has_warm_up {
+        None
+    } else {
+        Some(begin().await)
+    };
+    let schedule = Arc::new(schedule());
+    let mut clients = start(&load, &schedule, &work);
+    let before = match at_once {
+        Some(before) => before,
+        None => {
+            tokio::select! {
+                () = sleep(load.flags.warm_up()) => {}
+                () = shutdown.requested() => schedule.stop(),
+            }
+            begin().await
+        }
+    };
     let passed = async {
         match load.flags.until() {
             Until::Passed(length) => sleep(length).await,
@@ -78,16 +91,30 @@ async fn conduct<W: Work, L>(
         () = shutdown.requested() => {}
         () = tell(&progress, &load.meter) => {}
     }
-    load.meter.end();
-    load.meter.note_unbegun(schedule.waiting().await);
+    load.meter.end(schedule.not_begun());
     schedule.stop();
-    let after = look().await?;
+    let after = look().await;
     progress.say("waiting for the last answers".to_owned());
     tokio::select! {
         () = all(&mut clients) => {}
         () = shutdown.requested() => {}
     }
     Ok((load.meter.take(), [before, after]))
+}
+
+/// Starts all clients.
+fn start<W: Work>(load: &Load<'_>, schedule: &Arc<Schedule>, work: &Arc<W>) -> JoinSet<()> {
+    let mut clients = JoinSet::new();
+    for number in 0..load.flags.clients() {
+        let piece = Piece {
+            client: load.connections.of(number),
+            number: 0,
+            due: Instant::now(),
+            meter: load.meter.clone(),
+        };
+        clients.spawn(repeat(piece, schedule.clone(), work.clone()));
+    }
+    clients
 }
 
 /// One client: works until there is nothing left to begin.
@@ -155,7 +182,7 @@ mod tests {
             Ok(())
         }
 
-        async fn perform(&self, _: &Piece, (): ()) -> Result<(), Failure> {
+        async fn perform(&self, _: &Piece, (): ()) -> Result<Instant, Failure> {
             let stall = Duration::from_secs(4);
             let now = self.since.elapsed();
             if now >= stall && now < stall + STALL {
@@ -163,7 +190,7 @@ mod tests {
             } else {
                 sleep(Duration::from_millis(10)).await;
             }
-            Ok(())
+            Ok(Instant::now())
         }
     }
 
@@ -172,14 +199,14 @@ mod tests {
         Line::try_parse_from(words).expect(line).load
     }
 
-    async fn measure(flags: &LoadFlags, schedule: Schedule) -> Measured {
+    async fn measure(flags: &LoadFlags, schedule: impl FnOnce() -> Schedule) -> Measured {
         let since = Instant::now();
         let load = Load {
             flags,
             connections: &Connections::nowhere(),
             meter: Arc::new(Meter::new(&[])),
         };
-        let look = async || Ok(());
+        let look = async || ();
         let measured = conduct(load, schedule, Arc::new(Stalling { since }), look).await;
         measured.expect("nothing fails").0
     }
@@ -197,7 +224,7 @@ mod tests {
                 }
             }
         });
-        Schedule::planned(dues, CancellationToken::new())
+        Schedule::planned((first, 100), dues, CancellationToken::new())
     }
 
     fn closed() -> Schedule {
@@ -207,32 +234,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn every_client_works_until_the_end_and_the_warm_up_is_not_counted() {
         let flags = flags("--clients 2 --seconds 1 --warm-up 1");
-        let measured = measure(&flags, closed()).await;
+        let measured = measure(&flags, closed).await;
         assert_eq!(measured.elapsed, Duration::from_secs(1));
-        assert_eq!((measured.errors, measured.unbegun), (0, 0));
+        assert_eq!((measured.errors, measured.not_begun), (0, 0));
         // Each works 10 ms at a time; the timers' grain is a millisecond.
         assert!((170..=200).contains(&measured.completed), "{measured:?}");
-        assert_eq!(measured.seconds, [measured.completed]);
+        assert_eq!(measured.per_second(), [measured.completed]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn as_many_are_measured_as_were_asked_for() {
         let flags = flags("--clients 7 --count 40 --warm-up 0");
-        let measured = measure(&flags, closed()).await;
+        let measured = measure(&flags, closed).await;
         assert_eq!((measured.completed, measured.latencies.len()), (40, 40));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_closed_loop_hardly_sees_a_stall() {
         let flags = flags("--clients 1 --seconds 10 --warm-up 0");
-        let measured = measure(&flags, closed()).await;
+        let measured = measure(&flags, closed).await;
         assert!(measured.latencies.value_at_quantile(0.99) < 20_000);
     }
 
     #[tokio::test(start_paused = true)]
     async fn at_a_rate_a_stall_shows_in_the_latency_of_all_that_were_due_meanwhile() {
         let flags = flags("--clients 4 --rate 100 --seconds 10 --warm-up 0");
-        let measured = measure(&flags, planned()).await;
+        let measured = measure(&flags, planned).await;
         let latencies = &measured.latencies;
         assert!(latencies.value_at_quantile(0.5) < 20_000, "{latencies:?}");
         // A fifth of them was due within the stall, although only 4 were under way.
@@ -243,14 +270,14 @@ mod tests {
             "{:?}",
             at(1.0)
         );
-        assert_eq!(measured.unbegun, 0);
+        assert_eq!(measured.not_begun, 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_rate_that_is_not_kept_is_told() {
         let flags = flags("--clients 1 --rate 100 --seconds 5 --warm-up 0");
-        let measured = measure(&flags, planned()).await;
+        let measured = measure(&flags, planned).await;
         // It ends within the stall.
-        assert!((50..=110).contains(&measured.unbegun), "{measured:?}");
+        assert!((50..=110).contains(&measured.not_begun), "{measured:?}");
     }
 }

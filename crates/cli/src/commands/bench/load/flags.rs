@@ -57,6 +57,18 @@ pub(in super::super) enum Until {
 }
 
 impl LoadFlags {
+    /// So many, one after the other by each client, all of which are measured.
+    pub(in super::super) fn of_count(count: u64, clients: u16, connections: u16) -> Self {
+        Self {
+            clients: Some(clients),
+            rate: None,
+            connections,
+            seconds: 0,
+            count: Some(count),
+            warm_up: 0,
+        }
+    }
+
     /// How many are under way at a time, at most.
     pub(in super::super) fn clients(&self) -> u16 {
         let default = match self.pace() {

@@ -46,8 +46,8 @@ pub(in super::super) struct Measured {
     pub(in super::super) stages: Vec<Stage>,
     /// How much was done while it was measured.
     pub(in super::super) completed: u64,
-    /// The same by second.
-    pub(in super::super) seconds: Vec<u64>,
+    /// The same by second, as far as something was done.
+    seconds: Vec<u64>,
     /// How much failed.
     pub(in super::super) errors: u64,
     /// The first reason.
@@ -55,7 +55,7 @@ pub(in super::super) struct Measured {
     /// For how long it was measured.
     pub(in super::super) elapsed: Duration,
     /// Work whose time had come, and that had not begun when the load ended.
-    pub(in super::super) unbegun: u64,
+    pub(in super::super) not_begun: u64,
 }
 
 impl Meter {
@@ -82,9 +82,11 @@ impl Meter {
     }
 
     /// What is done from now on is not counted. Of what was due before, latencies still are, unless a number of
-    /// them was asked for.
-    pub(super) fn end(&self) {
-        self.lock().end(Instant::now());
+    /// them was asked for. So many were due and had not begun.
+    pub(super) fn end(&self, not_begun: u64) {
+        let mut tally = self.lock();
+        tally.end(Instant::now());
+        tally.measured.not_begun = not_begun;
     }
 
     /// Waits until as many were done as there are to be; for ever when that is not how it ends.
@@ -98,7 +100,7 @@ impl Meter {
     }
 
     /// A piece of work that was due at a time is over.
-    pub(super) fn note(&self, due: Instant, result: Result<(), Failure>) {
+    pub(super) fn note(&self, due: Instant, result: Result<Instant, Failure>) {
         let now = Instant::now();
         let mut tally = self.lock();
         let Some(begun) = tally.begun else { return };
@@ -108,17 +110,16 @@ impl Meter {
         }
         let measured = &mut tally.measured;
         match result {
-            Ok(()) => {
+            Ok(over) => {
                 if is_due {
-                    record(&mut measured.latencies, now.saturating_duration_since(due));
+                    record(&mut measured.latencies, over.saturating_duration_since(due));
                 }
                 if is_open {
                     measured.count(now - begun);
                 }
             }
             Err(error) => {
-                measured.errors += 1;
-                measured.error.get_or_insert(error);
+                measured.add_error(error);
             }
         }
         if tally.is_last() {
@@ -132,13 +133,8 @@ impl Meter {
         let since = Instant::now().checked_sub(latency);
         let mut tally = self.lock();
         if tally.begun.is_some_and(|begun| since >= Some(begun)) {
-            record(&mut tally.measured.stages[stage].1, latency);
+            tally.measured.add_stage(stage, latency);
         }
-    }
-
-    /// Work whose time had come did not begin.
-    pub(super) fn note_unbegun(&self, count: u64) {
-        self.lock().measured.unbegun += count;
     }
 
     /// What was noted so far.
@@ -173,7 +169,8 @@ impl Tally {
 }
 
 impl Measured {
-    fn nothing(stages: &[&'static str]) -> Self {
+    /// Nothing yet. Parts of the work are told apart by these names.
+    pub(in super::super) fn nothing(stages: &[&'static str]) -> Self {
         Self {
             latencies: histogram(),
             stages: stages.iter().map(|name| (*name, histogram())).collect(),
@@ -182,8 +179,32 @@ impl Measured {
             errors: 0,
             error: None,
             elapsed: Duration::ZERO,
-            unbegun: 0,
+            not_begun: 0,
         }
+    }
+
+    /// Notes a latency and that it is of work that was done at a time, counted from the beginning.
+    pub(in super::super) fn add(&mut self, latency: Duration, since_begin: Duration) {
+        record(&mut self.latencies, latency);
+        self.count(since_begin);
+    }
+
+    /// Notes the latency of a part of the work.
+    pub(in super::super) fn add_stage(&mut self, stage: usize, latency: Duration) {
+        record(&mut self.stages[stage].1, latency);
+    }
+
+    /// Notes a failure.
+    pub(in super::super) fn add_error(&mut self, error: Failure) {
+        self.errors += 1;
+        self.error.get_or_insert(error);
+    }
+
+    /// How much was done in each second that was measured to its end.
+    pub(in super::super) fn per_second(&self) -> Vec<u64> {
+        let whole = usize::try_from(self.elapsed.as_secs()).unwrap_or(usize::MAX);
+        let seconds = self.seconds.iter().copied();
+        seconds.chain(std::iter::repeat(0)).take(whole).collect()
     }
 
     /// Whether there is nothing to report but the error.

@@ -17,10 +17,19 @@ pub(super) fn offset(number: u64, rate: u32) -> Duration {
     Duration::from_secs(number / rate) + Duration::from_nanos(number % rate * NANOSECONDS / rate)
 }
 
-/// Says the times from now on, each when it has come, until the token is cancelled or nobody listens. When
+/// How many are to have begun so long after the first one was due.
+pub(super) fn count(passed: Duration, rate: u32) -> u64 {
+    let nanoseconds = passed.as_nanos() * u128::from(rate) / u128::from(NANOSECONDS);
+    u64::try_from(nanoseconds).map_or(u64::MAX, |whole| whole + 1)
+}
+
+/// Says the times from the first one on, each when it has come, until the token is cancelled or nobody listens. When
 /// nobody takes them the times stay what they are.
-pub(super) fn pace(rate: u32, dues: &mpsc::Sender<Instant>, stop: &CancellationToken) {
-    let first = Instant::now();
+pub(super) fn pace(
+    (first, rate): (Instant, u32),
+    dues: &mpsc::Sender<Instant>,
+    stop: &CancellationToken,
+) {
     for number in 0.. {
         let due = first + offset(number, rate);
         rest(due.saturating_duration_since(Instant::now()));
@@ -53,5 +62,14 @@ mod tests {
             offset(1_000_000_000_000, 1_000_000),
             Duration::from_secs(1_000_000)
         );
+    }
+
+    #[test]
+    fn as_many_are_due_as_have_had_their_time() {
+        for (number, rate) in [(0, 3), (1, 3), (3_000_001, 3), (12_345, 100_000)] {
+            let due = offset(number, rate);
+            let counted = count(due + Duration::from_nanos(1), rate);
+            assert_eq!(counted, number + 1, "{number} at {rate}");
+        }
     }
 }

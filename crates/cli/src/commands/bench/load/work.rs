@@ -17,12 +17,12 @@ pub(in super::super) trait Work: Send + Sync + 'static {
         piece: &Piece,
     ) -> impl Future<Output = Result<Self::Prepared, Failure>> + Send;
 
-    /// Does it, and checks what came of it.
+    /// Does it, checks what came of it, and says when that was over which its latency is of.
     fn perform(
         &self,
         piece: &Piece,
         prepared: Self::Prepared,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+    ) -> impl Future<Output = Result<Instant, Failure>> + Send;
 }
 
 /// One time that it is done.

@@ -2,36 +2,48 @@
 
 use super::{float, rounded};
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// Quantiles of latencies.
-#[derive(Debug, Serialize)]
-pub(super) struct LatencyView {
-    p50_ms: f64,
-    p95_ms: f64,
-    p99_ms: f64,
-    p999_ms: f64,
-    max_ms: f64,
+/// Points of the curve each time that the rest is halved.
+const POINTS_PER_HALF: u32 = 4;
+
+/// Quantiles of latencies, in milliseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in super::super) struct Latency {
+    /// How many there are.
+    pub(in super::super) count: u64,
+    pub(in super::super) p50_ms: f64,
+    pub(super) p95_ms: f64,
+    pub(in super::super) p99_ms: f64,
+    pub(super) p999_ms: f64,
+    pub(super) max_ms: f64,
+    /// The curve: a share of them, and what none of these is above.
+    pub(in super::super) quantiles: Vec<(f64, f64)>,
 }
 
-impl LatencyView {
+impl Latency {
     /// Those of a histogram of microseconds.
     pub(super) fn new(latencies: &Histogram<u64>) -> Self {
-        let quantile = |quantile| rounded(float(latencies.value_at_quantile(quantile)) / 1_000.0);
+        let quantile = |quantile| ms(latencies.value_at_quantile(quantile));
+        let curve = latencies.iter_quantiles(POINTS_PER_HALF);
         Self {
+            count: latencies.len(),
             p50_ms: quantile(0.50),
             p95_ms: quantile(0.95),
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
-            max_ms: rounded(float(latencies.max()) / 1_000.0),
+            max_ms: ms(latencies.max()),
+            quantiles: curve
+                .map(|step| {
+                    let share = (step.quantile_iterated_to() * 1e6).round() / 1e6;
+                    (share, ms(step.value_iterated_to()))
+                })
+                .collect(),
         }
     }
+}
 
-    /// For people.
-    pub(super) fn text(&self) -> String {
-        format!(
-            "p50 {} ms, p95 {} ms, p99 {} ms, p99.9 {} ms, max {} ms",
-            self.p50_ms, self.p95_ms, self.p99_ms, self.p999_ms, self.max_ms
-        )
-    }
+/// Microseconds as milliseconds: latencies below one have two digits that say something.
+fn ms(micros: u64) -> f64 {
+    rounded(float(micros) / 1_000.0)
 }

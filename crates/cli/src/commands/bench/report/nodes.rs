@@ -1,0 +1,134 @@
+//! What a load has cost the nodes.
+
+use super::super::usage::{NodeSnapshot, Snapshot};
+use super::{float, per, rounded};
+use flotilla_client::v1::NodeUsage;
+use serde::{Deserialize, Serialize};
+
+/// What it has cost the cluster as a whole.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Cluster {
+    /// Commands that an entry carried.
+    pub(super) commands_per_entry: Option<f64>,
+    /// Entries that carried commands.
+    pub(super) entries_per_s: Option<f64>,
+    /// How often the node that led made its log durable.
+    pub(super) fsyncs_per_s: Option<f64>,
+}
+
+/// What it has cost a node. All but the first fields are absent when the node did not answer, before or after, or
+/// was started meanwhile.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Node {
+    pub(super) node_id: u64,
+    pub(super) address: String,
+    /// Whether it led at the end.
+    pub(super) is_leader: bool,
+    /// Whether it answered at the end.
+    pub(super) answered: bool,
+    /// Of one core.
+    pub(super) cpu_percent: Option<f64>,
+    /// Memory at the end.
+    pub(super) resident_bytes: Option<u64>,
+    /// Whatever the process wrote to disks.
+    pub(super) written_bytes_per_run: Option<f64>,
+    /// Entries that were written to the log.
+    pub(super) log_bytes_per_run: Option<f64>,
+    pub(super) fsyncs_per_s: Option<f64>,
+    pub(super) entries_applied_per_s: Option<f64>,
+    /// What its data directory takes on disk at the end.
+    pub(super) data_bytes: Option<u64>,
+}
+
+/// A count of a node's.
+type Count = fn(&NodeUsage) -> u64;
+
+/// What one node did between two looks.
+struct Span<'a> {
+    before: &'a NodeUsage,
+    after: &'a NodeUsage,
+}
+
+impl Cluster {
+    /// What was done between two looks.
+    pub(super) fn new(before: &Snapshot, after: &Snapshot) -> Self {
+        let spans: Vec<(u64, Span)> = after
+            .nodes
+            .iter()
+            .filter_map(|node| Some((node.node_id, Span::of(before, node)?)))
+            .collect();
+        let sum = |count: Count| -> u64 { spans.iter().map(|(_, span)| span.count(count)).sum() };
+        let commands = sum(|usage| usage.commands_proposed);
+        let entries = sum(|usage| usage.entries_proposed);
+        let lead = spans.iter().find(|(id, _)| Some(*id) == after.leader);
+        let rate = |count: Count| lead.map(|(_, span)| span.rate(count));
+        Self {
+            commands_per_entry: (entries > 0).then(|| rounded(float(commands) / float(entries))),
+            entries_per_s: rate(|usage| usage.entries_proposed),
+            fsyncs_per_s: rate(|usage| usage.log_syncs),
+        }
+    }
+}
+
+impl Node {
+    /// What was done between two looks, in which so many runs were.
+    pub(super) fn all(before: &Snapshot, after: &Snapshot, runs: u64) -> Vec<Self> {
+        let nodes = after.nodes.iter();
+        nodes
+            .map(|node| Self::new((before, after.leader), node, runs))
+            .collect()
+    }
+
+    fn new((before, leader): (&Snapshot, Option<u64>), after: &NodeSnapshot, runs: u64) -> Self {
+        let span = Span::of(before, after);
+        let span = span.as_ref();
+        let usage = after.usage.as_ref();
+        let each_run = |count: u64| rounded(per(float(count), float(runs)));
+        let rate = |count: Count| span.map(|span| span.rate(count));
+        Self {
+            node_id: after.node_id,
+            address: after.address.clone(),
+            is_leader: leader == Some(after.node_id),
+            answered: usage.is_some(),
+            cpu_percent: span.and_then(Span::cpu_percent),
+            resident_bytes: usage.and_then(|usage| usage.resident_bytes),
+            written_bytes_per_run: span.and_then(Span::written_bytes).map(each_run),
+            log_bytes_per_run: span
+                .map(|span| each_run(span.count(|usage| usage.log_written_bytes))),
+            fsyncs_per_s: rate(|usage| usage.log_syncs),
+            entries_applied_per_s: rate(|usage| usage.entries_applied),
+            data_bytes: usage.and_then(|usage| usage.data_bytes),
+        }
+    }
+}
+
+impl<'a> Span<'a> {
+    /// None when the node did not answer both times, or was started in between.
+    fn of(before: &'a Snapshot, after: &'a NodeSnapshot) -> Option<Self> {
+        let before = before.nodes.iter();
+        let mut before = before.filter(|node| node.node_id == after.node_id);
+        let (before, after) = (before.next()?.usage.as_ref()?, after.usage.as_ref()?);
+        (before.uptime_ms < after.uptime_ms).then_some(Self { before, after })
+    }
+
+    fn count(&self, count: Count) -> u64 {
+        count(self.after).saturating_sub(count(self.before))
+    }
+
+    fn rate(&self, count: Count) -> f64 {
+        let seconds = float(self.count(|usage| usage.uptime_ms)) / 1_000.0;
+        rounded(per(float(self.count(count)), seconds))
+    }
+
+    fn cpu_percent(&self) -> Option<f64> {
+        let used = self.after.cpu_ms?.checked_sub(self.before.cpu_ms?)?;
+        let passed = self.count(|usage| usage.uptime_ms);
+        Some(rounded(per(float(used), float(passed)) * 100.0))
+    }
+
+    fn written_bytes(&self) -> Option<u64> {
+        self.after
+            .written_bytes?
+            .checked_sub(self.before.written_bytes?)
+    }
+}
