@@ -154,15 +154,27 @@ mod tests {
 
     #[test]
     fn a_run_that_did_not_count_is_an_error_that_tells_what_it_did() {
-        check_refused(RunStatus::Completed, "{\"n\":8}", &expect![[r#"
+        check_refused(
+            RunStatus::Completed,
+            "{\"n\":8}",
+            &expect![[r#"
             error: expected the output of run r to have 7 as `n`, but it is {"n":8}
-        "#]]);
-        check_refused(RunStatus::Completed, "no JSON", &expect![[r#"
+        "#]],
+        );
+        check_refused(
+            RunStatus::Completed,
+            "no JSON",
+            &expect![[r#"
             error: expected the output of run r to have 7 as `n`, but it is no JSON
-        "#]]);
-        check_refused(RunStatus::Failed, "", &expect![[r#"
+        "#]],
+        );
+        check_refused(
+            RunStatus::Failed,
+            "",
+            &expect![[r#"
             error: expected run r to complete, but it ended failed: no room
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
