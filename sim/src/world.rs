@@ -263,7 +263,7 @@ fn copy(reader: &dyn Reader) -> MemoryStore {
     };
     reader
         .scan(&shared, Order::Ascending, &mut |key, value| {
-            writes.insert(key.to_vec(), Some(value.to_vec()));
+            writes.put(key, value);
             ControlFlow::Continue(())
         })
         .expect("memory does not fail");

@@ -2,7 +2,7 @@
 
 use crate::limits::{CACHE_BYTES_MAX, CACHE_RECORDS_MAX};
 use crate::overlay::{AnyRecord, Cell, downcast};
-use crate::tables::Table;
+use crate::tables::{KeyBytes, Table};
 use lru::LruCache;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use std::sync::Arc;
 /// The hot records that were used last. Changes only with what is in the store or about to be, so it
 /// never changes an answer. Bounded in count and in bytes.
 pub(crate) struct Cache {
-    records: LruCache<Vec<u8>, Kept>,
+    records: LruCache<KeyBytes, Kept>,
     /// The encoded records' bytes in all.
     bytes: usize,
     bytes_max: usize,
 }
 
 struct Kept {
-    record: AnyRecord,
+    /// `None` where the store has nothing: asking it again would cost as much as reading a record.
+    record: Option<AnyRecord>,
     /// Encoded, keys included; decoded it is a few times as much.
     bytes: usize,
 }
@@ -35,38 +36,45 @@ impl Cache {
         }
     }
 
-    /// The record at `key`, if it is kept.
-    pub(crate) fn get<T: Table>(&mut self, key: &[u8]) -> Option<Arc<T::Record>> {
+    /// What is at `key`, if that is kept: a record, or `None` where there is none.
+    pub(crate) fn get<T: Table>(&mut self, key: &[u8]) -> Option<Option<Arc<T::Record>>> {
         if !T::IS_HOT {
             return None;
         }
         let kept = self.records.get(key)?;
-        Some(downcast::<T>(kept.record.clone()))
+        Some(kept.record.clone().map(downcast::<T>))
     }
 
-    /// Keeps a record that was read, `bytes` long in the store.
-    pub(crate) fn keep<T: Table>(&mut self, key: &[u8], record: &Arc<T::Record>, bytes: usize) {
+    /// Keeps what was read: a record, `bytes` long in the store, or `None` where there is none.
+    pub(crate) fn keep<T: Table>(
+        &mut self,
+        key: &[u8],
+        record: Option<&Arc<T::Record>>,
+        bytes: usize,
+    ) {
         if T::IS_HOT {
-            self.put(key, record.clone(), bytes);
+            let record = record.map(|record| record.clone() as AnyRecord);
+            self.put(KeyBytes::from_slice(key), record, bytes);
         }
     }
 
     /// Follows a write, `bytes` long in the store.
-    pub(crate) fn follow(&mut self, key: &[u8], cell: Option<&Cell>, bytes: usize) {
-        match cell {
-            Some(cell) if cell.is_hot() => self.put(key, cell.any_record(), bytes),
-            Some(_) => {}
-            None => {
-                let gone = self.records.pop(key);
-                self.bytes -= gone.map_or(0, |kept| kept.bytes);
-            }
+    pub(crate) fn follow(&mut self, key: KeyBytes, cell: &Cell, bytes: usize) {
+        if cell.is_hot() {
+            self.put(key, Some(cell.any_record()), bytes);
         }
     }
 
-    fn put(&mut self, key: &[u8], record: AnyRecord, bytes: usize) {
+    /// Follows a deletion.
+    pub(crate) fn forget(&mut self, key: &[u8]) {
+        let gone = self.records.pop(key);
+        self.bytes -= gone.map_or(0, |kept| kept.bytes);
+    }
+
+    fn put(&mut self, key: KeyBytes, record: Option<AnyRecord>, bytes: usize) {
         let bytes = bytes + key.len();
         self.bytes += bytes;
-        let pushed_out = self.records.push(key.to_vec(), Kept { record, bytes });
+        let pushed_out = self.records.push(key, Kept { record, bytes });
         self.bytes -= pushed_out.map_or(0, |(_, kept)| kept.bytes);
         while self.bytes > self.bytes_max
             && let Some((_, oldest)) = self.records.pop_lru()
@@ -80,11 +88,11 @@ impl Cache {
 mod tests {
     use super::*;
     use crate::ids::Namespace;
-    use crate::tables::{Workflows, encode_key};
+    use crate::tables::{Workflows, row_key};
 
-    fn key(name: &str) -> Vec<u8> {
+    fn key(name: &str) -> KeyBytes {
         let name = crate::ids::WorkflowName::new(name).expect("a name");
-        encode_key::<Workflows>(&(Namespace::default_namespace(), name))
+        row_key::<Workflows>(&(Namespace::default_namespace(), name)).into_bytes()
     }
 
     fn record() -> Arc<crate::tables::WorkflowRecord> {
@@ -103,19 +111,19 @@ mod tests {
     fn past_its_bytes_the_record_that_was_used_longest_ago_goes() {
         let of_key = key("a").len();
         let mut cache = Cache::bounded(CACHE_RECORDS_MAX, 2 * (100 + of_key));
-        cache.keep::<Workflows>(&key("a"), &record(), 100);
-        cache.keep::<Workflows>(&key("b"), &record(), 100);
+        cache.keep::<Workflows>(&key("a"), Some(&record()), 100);
+        cache.keep::<Workflows>(&key("b"), Some(&record()), 100);
         assert_eq!(kept(&mut cache), [true, true, false]);
-        cache.keep::<Workflows>(&key("c"), &record(), 100);
+        cache.keep::<Workflows>(&key("c"), Some(&record()), 100);
         assert_eq!(kept(&mut cache), [false, true, true]);
         // What was replaced or deleted counts no more.
-        cache.keep::<Workflows>(&key("c"), &record(), 50);
-        cache.follow(&key("b"), None, 0);
+        cache.keep::<Workflows>(&key("c"), Some(&record()), 50);
+        cache.forget(&key("b"));
         assert_eq!(cache.bytes, 50 + of_key);
         let cell = Cell::new::<Workflows>(record());
-        cache.follow(&key("a"), Some(&cell), 150);
+        cache.follow(key("a"), &cell, 150);
         assert_eq!(kept(&mut cache), [true, false, true]);
-        cache.keep::<Workflows>(&key("b"), &record(), 10_000);
+        cache.keep::<Workflows>(&key("b"), Some(&record()), 10_000);
         assert_eq!((kept(&mut cache), cache.bytes), (vec![false; 3], 0));
     }
 
@@ -124,9 +132,21 @@ mod tests {
         let two = NonZeroUsize::new(2).expect("above zero");
         let mut cache = Cache::bounded(two, usize::MAX);
         for name in ["a", "b", "c"] {
-            cache.keep::<Workflows>(&key(name), &record(), 1);
+            cache.keep::<Workflows>(&key(name), Some(&record()), 1);
         }
         assert_eq!(kept(&mut cache), [false, true, true]);
         assert_eq!(cache.bytes, 2 * (1 + key("a").len()));
+    }
+
+    #[test]
+    fn that_nothing_is_stored_is_kept_until_something_is_written() {
+        let mut cache = Cache::new();
+        cache.keep::<Workflows>(&key("a"), None, 0);
+        assert_eq!(cache.get::<Workflows>(&key("a")), Some(None));
+        let cell = Cell::new::<Workflows>(record());
+        cache.follow(key("a"), &cell, 100);
+        assert_eq!(cache.get::<Workflows>(&key("a")), Some(Some(record())));
+        cache.forget(&key("a"));
+        assert_eq!(cache.get::<Workflows>(&key("a")), None);
     }
 }

@@ -4,6 +4,8 @@
 //! leaves room to change the encoding itself.
 
 use crate::limits::ENTRY_BYTES_MAX;
+use bincode::enc::write::Writer;
+use bincode::error::EncodeError;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The tag of the only format so far: bincode 2, its `standard` configuration.
@@ -46,10 +48,32 @@ pub enum DecodeError {
 #[must_use]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BYTES_COMMON);
-    bytes.push(FORMAT_BINCODE);
-    bincode::serde::encode_into_std_write(value, &mut bytes, bincode::config::standard())
-        .expect("our types hold only what bincode encodes, and a Vec takes every byte");
+    encode_into(value, &mut bytes);
     bytes
+}
+
+/// Appends what [`encode`] makes.
+///
+/// # Panics
+/// As [`encode`].
+pub(crate) fn encode_into<T: Serialize>(value: &T, bytes: &mut Vec<u8>) {
+    bytes.push(FORMAT_BINCODE);
+    bincode::serde::encode_into_writer(value, Appending(bytes), bincode::config::standard())
+        .expect("our types hold only what bincode encodes, and a Vec takes every byte");
+}
+
+/// Takes what is encoded. Most of it comes byte by byte, which is worth a way of its own.
+struct Appending<'a>(&'a mut Vec<u8>);
+
+impl Writer for Appending<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        match bytes {
+            [byte] => self.0.push(*byte),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
 }
 
 /// Decodes what [`encode`] wrote.

@@ -7,15 +7,13 @@ use crate::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use crate::store::StoreError;
 use crate::tables::{Event, History, HistoryCursor, HistoryRecord, Runs};
 use crate::turn::Turn;
-use std::sync::Arc;
 
 /// Writes the events that the turn collected, and tells the watchers of their runs.
 pub(crate) fn write(turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
     for (number, events) in turn.take_events() {
-        let Some(run) = turn.get::<Runs>(&number)? else {
+        let Some(mut run) = turn.draft::<Runs>(&number)? else {
             continue;
         };
-        let mut run = Arc::unwrap_or_clone(run);
         append(turn, number, &mut run.history, events)?;
         turn.effect(Effect::RunChanged {
             namespace: run.namespace.clone(),

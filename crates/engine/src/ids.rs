@@ -5,6 +5,7 @@
 use crate::limits;
 use crate::stream::RecordId;
 use serde::{Deserialize, Serialize};
+use smol_str::{SmolStr, format_smolstr};
 use std::fmt;
 
 /// Why a text is no valid name.
@@ -77,19 +78,20 @@ const TOKEN_RULE: &str = "1 to 64 letters, digits, `_`, `-` or `.`";
 const RUN_ID_RULE: &str = "1 to 256 letters, digits, `_`, `-` or `.`";
 const TEXT_RULE: &str = "1 to 256 bytes without control characters";
 
-/// Makes newtypes over checked texts: `Name = noun, rule in words, rule in code;`.
+/// Makes newtypes over checked texts: `Name = noun, rule in words, rule in code;`. A record is cloned each time that a
+/// turn changes it, so its names are of a kind that costs no allocation then (ADR 0022).
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident = $noun:literal, $rule:ident, $valid:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub struct $name(String);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// Checks and wraps the text.
             ///
             /// # Errors
             /// [`NameInvalid`] when the text breaks the rule of this kind of name.
-            pub fn new(text: impl Into<String>) -> Result<Self, NameInvalid> {
+            pub fn new(text: impl Into<SmolStr>) -> Result<Self, NameInvalid> {
                 let text = text.into();
                 let is_valid: fn(&str) -> bool = $valid;
                 check($noun, $rule, &text, is_valid(&text))?;
@@ -162,7 +164,7 @@ impl Namespace {
     /// The namespace that is used when none is named.
     #[must_use]
     pub fn default_namespace() -> Self {
-        Self("default".to_owned())
+        Self(SmolStr::new_static("default"))
     }
 }
 
@@ -197,7 +199,7 @@ impl RunId {
     /// The id that the engine gives to the run `number` (W20).
     #[must_use]
     pub fn generated(number: RunNumber) -> Self {
-        Self(format!("{RUN_ID_PREFIX}{}", number.0))
+        Self(format_smolstr!("{RUN_ID_PREFIX}{}", number.0))
     }
 
     /// Whether the id is of the form that only the engine hands out (W20).
@@ -220,13 +222,13 @@ impl IdempotencyKey {
     /// The key that is shown for the run of a schedule's firing, in milliseconds (W20).
     #[must_use]
     pub fn of_firing(firing_ms: u64) -> Self {
-        Self(format!("{DERIVED_KEY_PREFIX}schedule:{firing_ms}"))
+        Self(format_smolstr!("{DERIVED_KEY_PREFIX}schedule:{firing_ms}"))
     }
 
     /// The key that is shown for the run of a trigger, by the first of its records (W20).
     #[must_use]
     pub fn of_record((namespace, stream): (&Namespace, &StreamName), first: RecordId) -> Self {
-        Self(format!(
+        Self(format_smolstr!(
             "{DERIVED_KEY_PREFIX}trigger:{namespace}/{stream}:{first}"
         ))
     }

@@ -6,17 +6,18 @@
 
 use crate::definition::Segment;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::fmt::Write as _;
 
-/// A JSON text. Invariant: valid JSON, nested at most as deep as the edge allows; checked there.
+/// A JSON text, cheap to clone. Invariant: valid JSON, nested at most as deep as the edge allows; checked there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Json(String);
+pub struct Json(SmolStr);
 
 impl Json {
     /// Wraps a text that the caller has checked to be valid JSON.
     #[must_use]
-    pub fn from_checked(text: String) -> Self {
-        Self(text)
+    pub fn from_checked(text: impl Into<SmolStr>) -> Self {
+        Self(text.into())
     }
 
     /// The text.
@@ -28,7 +29,7 @@ impl Json {
     /// `null`
     #[must_use]
     pub fn null() -> Self {
-        Self("null".to_owned())
+        Self(SmolStr::new_static("null"))
     }
 
     /// A JSON string of `text`.
@@ -36,7 +37,7 @@ impl Json {
     pub fn string(text: &str) -> Self {
         let mut quoted = String::with_capacity(text.len() + 2);
         quote(text, &mut quoted);
-        Self(quoted)
+        Self(quoted.into())
     }
 
     /// The output of a failed step (W10a): `{"error":{"code","message"}}`.
@@ -47,7 +48,7 @@ impl Json {
         text.push_str(",\"message\":");
         quote(message, &mut text);
         text.push_str("}}");
-        Self(text)
+        Self(text.into())
     }
 }
 

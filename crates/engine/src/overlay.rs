@@ -1,10 +1,11 @@
 //! Writes that are not in the store yet, decoded.
 
+use crate::codec;
 use crate::store::KeyRange;
-use crate::tables::{Table, encode_record};
+use crate::tables::{RowKey, Table, VersionedRef};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::iter::Peekable;
+use std::collections::btree_map;
 use std::sync::Arc;
 
 /// A decoded record of any table.
@@ -14,16 +15,30 @@ pub(crate) type AnyRecord = Arc<dyn Any + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Cell {
     record: AnyRecord,
-    encode: fn(&(dyn Any + Send + Sync)) -> Vec<u8>,
+    kind: &'static Kind,
+}
+
+/// What a cell needs to know of its table.
+struct Kind {
+    encode_into: fn(&(dyn Any + Send + Sync), &mut Vec<u8>),
     is_hot: bool,
+}
+
+/// Gives each table its [`Kind`].
+struct KindOf<T>(std::marker::PhantomData<T>);
+
+impl<T: Table> KindOf<T> {
+    const KIND: Kind = Kind {
+        encode_into: encode_any::<T>,
+        is_hot: T::IS_HOT,
+    };
 }
 
 impl Cell {
     pub(crate) fn new<T: Table>(record: Arc<T::Record>) -> Self {
         Self {
             record,
-            encode: encode_any::<T>,
-            is_hot: T::IS_HOT,
+            kind: &KindOf::<T>::KIND,
         }
     }
 
@@ -37,20 +52,20 @@ impl Cell {
 
     /// Whether its table's records are kept in the cache.
     pub(crate) fn is_hot(&self) -> bool {
-        self.is_hot
+        self.kind.is_hot
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        (self.encode)(self.record.as_ref())
+    /// Appends the persisted form of the record.
+    pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) {
+        (self.kind.encode_into)(self.record.as_ref(), bytes);
     }
 }
 
-fn encode_any<T: Table>(record: &(dyn Any + Send + Sync)) -> Vec<u8> {
-    encode_record::<T>(
-        record
-            .downcast_ref()
-            .expect("a cell is made with its table"),
-    )
+fn encode_any<T: Table>(record: &(dyn Any + Send + Sync), bytes: &mut Vec<u8>) {
+    let record: &T::Record = record
+        .downcast_ref()
+        .expect("a cell is made with its table");
+    codec::encode_into(&VersionedRef::V1(record), bytes);
 }
 
 /// The record as its table's.
@@ -63,76 +78,195 @@ pub(crate) fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
         .expect("a key's first byte is its table's number, so its record is of that table")
 }
 
-/// Writes by key; `None` deletes.
+/// The writes of an entry by key; `None` deletes. Those of the turn that is under way can be taken back.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    rows: BTreeMap<Vec<u8>, Option<Cell>>,
+    rows: BTreeMap<RowKey, Written>,
+    /// The turn that is under way.
+    turn: u64,
+    /// What the turn wrote over, in the order of its first write of each key.
+    replaced: Vec<Replaced>,
+}
+
+struct Written {
+    cell: Option<Cell>,
+    /// The turn that wrote it.
+    turn: u64,
+}
+
+struct Replaced {
+    key: RowKey,
+    /// What an earlier turn of the entry had written there.
+    before: Option<Written>,
+}
+
+/// What was at a key before the turn.
+pub(crate) enum Before<'a> {
+    /// What an earlier turn of the entry wrote; `None` when it deleted it.
+    Written(Option<&'a Cell>),
+    /// What the store has.
+    Stored,
 }
 
 impl Overlay {
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&Cell>> {
-        self.rows.get(key).map(Option::as_ref)
+    pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Cell>> {
+        self.rows.get(key).map(|written| written.cell.as_ref())
     }
 
-    pub(crate) fn set(&mut self, key: Vec<u8>, cell: Option<Cell>) {
-        self.rows.insert(key, cell);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// Puts the later writes of `other` on top.
-    pub(crate) fn absorb(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-    }
-
-    pub(crate) fn into_rows(self) -> BTreeMap<Vec<u8>, Option<Cell>> {
-        self.rows
-    }
-
-    pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
-        self.rows
-            .range::<[u8], _>(range.bounds())
-            .map(|(key, cell)| (key.as_slice(), cell.as_ref()))
-    }
-}
-
-/// The rows of `range` in key order; where both have a key, `upper` counts.
-pub(crate) fn merged<'a>(
-    upper: &'a Overlay,
-    lower: &'a Overlay,
-    range: &KeyRange,
-) -> impl Iterator<Item = (&'a [u8], Option<&'a Cell>)> {
-    Merge {
-        upper: upper.range(range).peekable(),
-        lower: lower.range(range).peekable(),
-    }
-}
-
-struct Merge<U: Iterator, L: Iterator> {
-    upper: Peekable<U>,
-    lower: Peekable<L>,
-}
-
-impl<'a, U, L> Iterator for Merge<U, L>
-where
-    U: Iterator<Item = (&'a [u8], Option<&'a Cell>)>,
-    L: Iterator<Item = (&'a [u8], Option<&'a Cell>)>,
-{
-    type Item = (&'a [u8], Option<&'a Cell>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match (self.upper.peek(), self.lower.peek()) {
-            (Some((upper, _)), Some((lower, _))) if lower < upper => self.lower.next(),
-            (Some((upper, _)), Some((lower, _))) => {
-                if upper == lower {
-                    self.lower.next();
-                }
-                self.upper.next()
-            }
-            (Some(_), None) => self.upper.next(),
-            (None, _) => self.lower.next(),
+    /// The record at `key` to be changed in place, if the turn that is under way has written it and nobody else holds it.
+    pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<&mut T::Record> {
+        let written = self.rows.get_mut(key)?;
+        if written.turn != self.turn {
+            return None;
         }
+        Arc::get_mut(&mut written.cell.as_mut()?.record)?.downcast_mut()
+    }
+
+    /// Writes or deletes in the turn that is under way.
+    pub(crate) fn set(&mut self, key: RowKey, cell: Option<Cell>) {
+        let turn = self.turn;
+        let written = Written { cell, turn };
+        match self.rows.entry(key) {
+            btree_map::Entry::Occupied(mut row) => {
+                let is_first = row.get().turn != turn;
+                let before = row.insert(written);
+                if is_first {
+                    let key = row.key().clone();
+                    let before = Some(before);
+                    self.replaced.push(Replaced { key, before });
+                }
+            }
+            btree_map::Entry::Vacant(row) => {
+                let key = row.key().clone();
+                self.replaced.push(Replaced { key, before: None });
+                row.insert(written);
+            }
+        }
+    }
+
+    /// Whether the turn that is under way wrote or deleted anything.
+    pub(crate) fn has_writes_of_turn(&self) -> bool {
+        !self.replaced.is_empty()
+    }
+
+    /// The keys beginning with `prefix` that the turn wrote or deleted, in key order, each with what was there before
+    /// and what is there now.
+    pub(crate) fn changes(&self, prefix: &[u8]) -> Vec<(&[u8], Before<'_>, Option<&Cell>)> {
+        let replaced = self.replaced.iter();
+        let mut changes: Vec<_> = replaced
+            .filter(|replaced| replaced.key.as_slice().starts_with(prefix))
+            .map(|Replaced { key, before }| {
+                let before = match before {
+                    Some(written) => Before::Written(written.cell.as_ref()),
+                    None => Before::Stored,
+                };
+                let after = self.get(key).expect("what the turn wrote is there");
+                (key.as_slice(), before, after)
+            })
+            .collect();
+        changes.sort_unstable_by_key(|(key, ..)| *key);
+        changes
+    }
+
+    /// Ends the turn that is under way and keeps what it wrote.
+    pub(crate) fn keep_turn(&mut self) {
+        self.replaced.clear();
+        self.turn += 1;
+    }
+
+    /// Ends the turn that is under way as though it had written nothing.
+    pub(crate) fn drop_turn(&mut self) {
+        for Replaced { key, before } in self.replaced.drain(..) {
+            match before {
+                Some(written) => self.rows.insert(key, written),
+                None => self.rows.remove(&key),
+            };
+        }
+        self.turn += 1;
+    }
+
+    /// How many keys are written or deleted.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// All writes, in key order.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (RowKey, Option<Cell>)> {
+        let rows = self.rows.into_iter();
+        rows.map(|(key, written)| (key, written.cell))
+    }
+
+    /// The writes in `range`, in key order.
+    pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
+        let bounds = RowKey::new(&range.from)..RowKey::new(&range.to);
+        let rows = self.rows.range(bounds);
+        rows.map(|(key, written)| (key.as_slice(), written.cell.as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::RunNumber;
+    use crate::tables::{InputChecks, row_key};
+
+    fn key(number: u64) -> RowKey {
+        row_key::<InputChecks>(&(RunNumber(number), 0))
+    }
+
+    fn cell() -> Option<Cell> {
+        Some(Cell::new::<InputChecks>(Arc::new(())))
+    }
+
+    fn kept(overlay: &Overlay) -> Vec<Option<bool>> {
+        let is_there = |number| overlay.get(&key(number)).map(|cell| cell.is_some());
+        (1..=3).map(is_there).collect()
+    }
+
+    #[test]
+    fn a_turn_that_is_dropped_leaves_what_earlier_turns_wrote() {
+        let mut overlay = Overlay::default();
+        overlay.set(key(1), cell());
+        overlay.set(key(2), None);
+        overlay.keep_turn();
+        overlay.set(key(1), None);
+        overlay.set(key(1), cell());
+        overlay.set(key(1), None);
+        overlay.set(key(2), cell());
+        overlay.set(key(3), cell());
+        assert_eq!(kept(&overlay), [Some(false), Some(true), Some(true)]);
+        overlay.drop_turn();
+        assert!(!overlay.has_writes_of_turn());
+        assert_eq!(kept(&overlay), [Some(true), Some(false), None]);
+    }
+
+    #[test]
+    fn changes_are_those_of_the_turn_with_what_was_there_before_it() {
+        let mut overlay = Overlay::default();
+        overlay.set(key(2), cell());
+        overlay.set(key(3), cell());
+        overlay.keep_turn();
+        overlay.set(key(2), None);
+        overlay.set(key(1), None);
+        overlay.set(key(1), cell());
+        let prefix = &[InputChecks::NUMBER];
+        let changes: Vec<_> = overlay
+            .changes(prefix)
+            .into_iter()
+            .map(|(key, before, after)| {
+                let before = match before {
+                    Before::Written(cell) => Some(cell.is_some()),
+                    Before::Stored => None,
+                };
+                (key.to_vec(), before, after.is_some())
+            })
+            .collect();
+        let expected = [
+            (key(1).as_slice().to_vec(), None, true),
+            (key(2).as_slice().to_vec(), Some(true), false),
+        ];
+        assert_eq!(changes, expected);
+        overlay.keep_turn();
+        assert!(overlay.changes(prefix).is_empty());
     }
 }

@@ -1,5 +1,9 @@
 //! What the engine reads: an ordered key-value space (design rule 4).
 
+mod writes;
+
+pub use writes::{Iter as WritesIter, Write, Writes};
+
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
@@ -76,9 +80,6 @@ pub trait Reader {
     fn scan(&self, range: &KeyRange, order: Order, visitor: Visitor<'_>) -> Result<(), StoreError>;
 }
 
-/// Writes in key order: `None` deletes.
-pub type Writes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
-
 /// The store of tests and simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStore {
@@ -90,7 +91,7 @@ impl MemoryStore {
     pub fn write(&mut self, writes: &Writes) {
         for (key, value) in writes {
             match value {
-                Some(value) => self.rows.insert(key.clone(), value.clone()),
+                Some(value) => self.rows.insert(key.to_vec(), value.to_vec()),
                 None => self.rows.remove(key),
             };
         }

@@ -14,11 +14,11 @@ use crate::rejection::Rejection;
 use crate::store::{KeyRange, Reader, StoreError, Writes};
 use crate::tables::{
     ActionRunOwner, ActionRunRecord, Cluster, ClusterRecord, DefinitionNumber, Event, Key,
-    Quarantined, QuarantinedKind, Ready, ReadyQueue, Table, TimerKey, Timers, damaged,
-    decode_record, encode_key, encode_prefix, range_from,
+    Quarantined, QuarantinedKind, Ready, ReadyQueue, RowKey, Table, TimerKey, Timers, damaged,
+    decode_record, encode_key, encode_prefix, range_from, row_key,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::Arc;
 
 /// Why a turn ends without a reply.
@@ -42,8 +42,35 @@ impl From<StoreError> for Halt {
     }
 }
 
+/// Most rows take no more, key and value together: room for so much spares growing step by step. In bytes.
+const ROW_BYTES_COMMON: usize = 128;
+
 /// What every step of a turn returns.
 pub(crate) type Outcome<T> = Result<T, Halt>;
+
+/// A record that was read to be changed: it is copied with the first change, if others hold it too.
+#[derive(Clone)]
+pub(crate) struct Draft<R>(Arc<R>);
+
+impl<R> Deref for Draft<R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        &self.0
+    }
+}
+
+impl<R: Clone> DerefMut for Draft<R> {
+    fn deref_mut(&mut self) -> &mut R {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<R> From<Draft<R>> for Arc<R> {
+    fn from(draft: Draft<R>) -> Self {
+        draft.0
+    }
+}
 
 /// A row of a table, decoded.
 pub(crate) type Row<T> = (<T as Table>::Key, Arc<<T as Table>::Record>);
@@ -122,25 +149,25 @@ impl<'a> EntryState<'a> {
     /// The entry's writes, encoded; the cache follows them.
     pub(crate) fn finish(self) -> Writes {
         let (cache, heads) = (self.cache, self.heads);
-        let rows = self.overlay.into_rows().into_iter();
-        let writes = rows.map(|(key, cell)| {
-            let value = cell.as_ref().map(Cell::encode);
-            let bytes = value.as_ref().map_or(0, Vec::len);
-            cache.follow(&key, cell.as_ref(), bytes);
-            if value.is_some() {
-                heads.follow(&key);
-            }
-            (key, value)
-        });
-        // The rows come in order, so the map is built at one go.
-        writes.collect()
+        let count = self.overlay.len();
+        let mut writes = Writes::with_capacity(count, count * ROW_BYTES_COMMON);
+        for (key, cell) in self.overlay.into_rows() {
+            let Some(cell) = cell else {
+                cache.forget(key.as_slice());
+                writes.delete(key.as_slice());
+                continue;
+            };
+            let bytes = writes.put_with(key.as_slice(), |bytes| cell.encode_into(bytes));
+            heads.follow(key.as_slice());
+            cache.follow(key.into_bytes(), &cell, bytes);
+        }
+        writes
     }
 }
 
 /// One command's view of the state, and what it adds to it.
 pub(crate) struct Turn<'t, 'e> {
     entry: &'t mut EntryState<'e>,
-    overlay: Overlay,
     slots_taken: BTreeMap<usize, u32>,
     events: BTreeMap<RunNumber, Vec<Event>>,
     effects: Vec<Effect>,
@@ -157,7 +184,6 @@ impl<'t, 'e> Turn<'t, 'e> {
         let random_state = entry.stamp.seed ^ position.wrapping_mul(0xd134_2543_de82_ef95);
         Self {
             entry,
-            overlay: Overlay::default(),
             slots_taken: BTreeMap::new(),
             events: BTreeMap::new(),
             effects: Vec::new(),
@@ -195,47 +221,53 @@ impl<'t, 'e> Turn<'t, 'e> {
         &mut self,
         key: &T::Key,
     ) -> Result<Option<Arc<T::Record>>, StoreError> {
-        let bytes = encode_key::<T>(key);
-        if let Some(cell) = self
-            .overlay
-            .get(&bytes)
-            .or_else(|| self.entry.overlay.get(&bytes))
-        {
-            return Ok(cell.map(Cell::record::<T>));
-        }
-        self.stored::<T>(&bytes)
+        self.record_at::<T>(&row_key::<T>(key))
     }
 
-    /// The record at the whole key `bytes` as it was before the turn.
-    fn before<T: Table>(&mut self, bytes: &[u8]) -> Result<Option<Arc<T::Record>>, StoreError> {
-        match self.entry.overlay.get(bytes) {
+    fn record_at<T: Table>(&mut self, key: &RowKey) -> Result<Option<Arc<T::Record>>, StoreError> {
+        match self.entry.overlay.get(key) {
             Some(cell) => Ok(cell.map(Cell::record::<T>)),
-            None => self.stored::<T>(bytes),
+            None => stored::<T>(self.entry.store, self.entry.cache, key.as_slice()),
         }
     }
 
-    /// The record at the whole key `bytes` as the store has it.
-    fn stored<T: Table>(&mut self, bytes: &[u8]) -> Result<Option<Arc<T::Record>>, StoreError> {
-        if let Some(record) = self.entry.cache.get::<T>(bytes) {
-            return Ok(Some(record));
+    /// The record at `key`, to be changed and put back.
+    pub(crate) fn draft<T: Table>(
+        &mut self,
+        key: &T::Key,
+    ) -> Result<Option<Draft<T::Record>>, StoreError> {
+        Ok(self.get::<T>(key)?.map(Draft))
+    }
+
+    /// Changes the record at `key`, if there is one; says whether there is.
+    pub(crate) fn edit<T: Table>(
+        &mut self,
+        key: &T::Key,
+        edit: impl FnOnce(&mut T::Record),
+    ) -> Result<bool, StoreError> {
+        let key = row_key::<T>(key);
+        if let Some(record) = self.entry.overlay.get_mut::<T>(&key) {
+            edit(record);
+            return Ok(true);
         }
-        let Some(value) = self.entry.store.get(bytes)? else {
-            return Ok(None);
+        let Some(record) = self.record_at::<T>(&key)? else {
+            return Ok(false);
         };
-        let record = Arc::new(decode_record::<T>(&value).map_err(damaged)?);
-        self.entry.cache.keep::<T>(bytes, &record, value.len());
-        Ok(Some(record))
+        let mut record = Draft(record);
+        edit(&mut record);
+        self.entry.overlay.set(key, Some(Cell::new::<T>(record.0)));
+        Ok(true)
     }
 
     /// Writes the record at `key`.
-    pub(crate) fn put<T: Table>(&mut self, key: &T::Key, record: T::Record) {
-        self.overlay
-            .set(encode_key::<T>(key), Some(Cell::new::<T>(Arc::new(record))));
+    pub(crate) fn put<T: Table>(&mut self, key: &T::Key, record: impl Into<Arc<T::Record>>) {
+        let cell = Cell::new::<T>(record.into());
+        self.entry.overlay.set(row_key::<T>(key), Some(cell));
     }
 
     /// Deletes the record at `key`.
     pub(crate) fn delete<T: Table>(&mut self, key: &T::Key) {
-        self.overlay.set(encode_key::<T>(key), None);
+        self.entry.overlay.set(row_key::<T>(key), None);
     }
 
     /// The rows of `T` whose keys begin with `prefix`, at most `count_max` of them.
@@ -318,7 +350,7 @@ impl<'t, 'e> Turn<'t, 'e> {
 
     /// Whether the turn wrote or deleted anything so far.
     pub(crate) fn has_writes(&self) -> bool {
-        !self.overlay.is_empty()
+        self.entry.overlay.has_writes_of_turn()
     }
 
     /// The cluster's record.
@@ -329,17 +361,26 @@ impl<'t, 'e> Turn<'t, 'e> {
             .unwrap_or_default())
     }
 
+    /// Changes the cluster's record.
+    fn edit_cluster<R>(
+        &mut self,
+        edit: impl FnOnce(&mut ClusterRecord) -> R,
+    ) -> Result<R, StoreError> {
+        let mut result = None;
+        self.edit::<Cluster>(&(), |cluster| result = Some(edit(cluster)))?;
+        Ok(result.expect("the clock's advance begins every entry, and writes the record"))
+    }
+
     /// Adds one to a sequence of the cluster and returns its new value.
     pub(crate) fn next_number(
         &mut self,
         sequence: fn(&mut ClusterRecord) -> &mut u64,
     ) -> Result<u64, StoreError> {
-        let mut cluster = self.cluster()?;
-        let number = sequence(&mut cluster);
-        *number += 1;
-        let number = *number;
-        self.put::<Cluster>(&(), cluster);
-        Ok(number)
+        self.edit_cluster(|cluster| {
+            let number = sequence(cluster);
+            *number += 1;
+            *number
+        })
     }
 
     /// Sets a timer.
@@ -475,18 +516,43 @@ impl<'t, 'e> Turn<'t, 'e> {
     }
 
     /// Keeps what the turn wrote, and hands out its effects.
-    pub(crate) fn commit(self) -> Vec<Effect> {
+    pub(crate) fn commit(mut self) -> Vec<Effect> {
         assert!(
             self.events.is_empty(),
             "events are written before a turn is committed"
         );
-        for (position, taken) in self.slots_taken {
-            self.entry.slots_left[position] -= taken;
+        for (position, taken) in &self.slots_taken {
+            self.entry.slots_left[*position] -= taken;
         }
         if let Some(subject) = self.taken_up {
             self.entry.quarantined.remove(&subject);
         }
-        self.entry.overlay.absorb(self.overlay);
-        self.effects
+        self.entry.overlay.keep_turn();
+        std::mem::take(&mut self.effects)
     }
+}
+
+impl Drop for Turn<'_, '_> {
+    /// A turn that was not committed, be it for a rejection or a panic, leaves no write.
+    fn drop(&mut self) {
+        self.entry.overlay.drop_turn();
+    }
+}
+
+/// The record at the whole key `bytes` as the store has it.
+fn stored<T: Table>(
+    store: &dyn Reader,
+    cache: &mut Cache,
+    bytes: &[u8],
+) -> Result<Option<Arc<T::Record>>, StoreError> {
+    if let Some(kept) = cache.get::<T>(bytes) {
+        return Ok(kept);
+    }
+    let Some(value) = store.get(bytes)? else {
+        cache.keep::<T>(bytes, None, 0);
+        return Ok(None);
+    };
+    let record = Arc::new(decode_record::<T>(&value).map_err(damaged)?);
+    cache.keep::<T>(bytes, Some(&record), value.len());
+    Ok(Some(record))
 }

@@ -71,11 +71,11 @@ fn step_of(
     let run = run::load(turn, run)?.record;
     if is_set_aside {
         // Its steps are what a turn of it has failed on (design rule 10).
-        return Ok(Some((run.id, None)));
+        return Ok(Some((run.id.clone(), None)));
     }
     let definition = pinned(turn, run.definition)?;
     let step = run
         .activation(activation)
         .map(|active| definition.definition.step(active.step).name.clone());
-    Ok(Some((run.id, step)))
+    Ok(Some((run.id.clone(), step)))
 }

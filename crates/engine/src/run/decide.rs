@@ -47,7 +47,7 @@ impl DecideChildInput {
         }
         let run = load(turn, self.parent)?.record;
         if turn.is_quarantined(self.parent) {
-            return Err(Rejection::RunQuarantined(run.id).into());
+            return Err(Rejection::RunQuarantined(run.id.clone()).into());
         }
         turn.delete::<InputChecks>(&(self.parent, self.activation));
         let active = run

@@ -133,6 +133,9 @@ fn take_stored_signal(
     entered: &ActiveStep,
     wait: &WaitStep,
 ) -> Result<Option<Settled>, StoreError> {
+    if entered.run.record.signals_count == 0 {
+        return Ok(None);
+    }
     let queue = (entered.run.number, wait.signal_type.clone());
     let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
     let Some((key, signal)) = stored.into_iter().next() else {

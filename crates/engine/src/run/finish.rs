@@ -137,8 +137,11 @@ fn tear_down(turn: &mut Turn<'_, '_>, progress: &mut Progress, run: &mut Loaded)
             }
         }
     }
-    for (key, _) in turn.list::<SignalsWaiting>(&run.number, usize::MAX)? {
-        turn.delete::<SignalsWaiting>(&key);
+    // Most runs get no signal, and need no look for one that waits.
+    if run.record.signals_count > 0 {
+        for (key, _) in turn.list::<SignalsWaiting>(&run.number, usize::MAX)? {
+            turn.delete::<SignalsWaiting>(&key);
+        }
     }
     Ok(())
 }
@@ -201,7 +204,7 @@ pub(super) fn tell_parent(
     let reason = ended_badly(&child);
     let output = output.map(|output| waiting.run.store_payload(turn, output));
     let kind = EventKind::ChildCompleted {
-        child: child.id,
+        child: child.id.clone(),
         outcome: outcome.clone(),
     };
     waiting.note(turn, kind);

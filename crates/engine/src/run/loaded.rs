@@ -8,13 +8,12 @@ use crate::store::StoreError;
 use crate::tables::{
     Activation, Event, EventKind, PayloadOwner, PayloadRef, Payloads, RunRecord, Runs,
 };
-use crate::turn::Turn;
-use std::sync::Arc;
+use crate::turn::{Draft, Turn};
 
 /// A run that a turn has loaded: its record is changed here, then put back.
 pub(crate) struct Loaded {
     pub(crate) number: RunNumber,
-    pub(crate) record: RunRecord,
+    pub(crate) record: Draft<RunRecord>,
 }
 
 /// Names an activation of a run.
@@ -44,7 +43,7 @@ pub(super) fn load_if_kept(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
 ) -> Result<Option<Loaded>, StoreError> {
-    let record = turn.get::<Runs>(&number)?.map(Arc::unwrap_or_clone);
+    let record = turn.draft::<Runs>(&number)?;
     Ok(record.map(|record| Loaded { number, record }))
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn find(
     };
     let missing = || Rejection::RunNotFound(run_id.clone());
     let number = number.ok_or_else(missing)?;
-    let record = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
+    let record = turn.draft::<Runs>(&number)?.ok_or_else(missing)?;
     // A run whose caller chose its id has no other.
     if record.namespace != *namespace || record.id != *run_id {
         return Err(missing().into());
@@ -133,10 +133,7 @@ pub(crate) fn find(
     if turn.is_quarantined(number) {
         return Err(Rejection::RunQuarantined(run_id.clone()).into());
     }
-    Ok(Loaded {
-        number,
-        record: Arc::unwrap_or_clone(record),
-    })
+    Ok(Loaded { number, record })
 }
 
 /// Reads a payload.

@@ -143,7 +143,7 @@ fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Out
     let run = load(turn, number)?.record;
     let definition = pinned(turn, run.definition)?;
     Ok(Reply::RunStarted {
-        run_id: run.id,
+        run_id: run.id.clone(),
         workflow: definition.definition.name.clone(),
         version: definition.definition.version.clone(),
         revision: definition.revision,

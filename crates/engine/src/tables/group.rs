@@ -3,7 +3,7 @@
 //! A group remembers how far it has read each partition; a record has rows of its own only while it
 //! is in flight or waits to be delivered again.
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use crate::definition::Consumption;
 use crate::group::{GroupSettings, TakeId};
 use crate::ids::{
@@ -242,7 +242,7 @@ impl GroupPartition {
 }
 
 impl Key for TakeId {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         self.0.encode(out);
     }
 

@@ -1,6 +1,6 @@
 //! Label sets as parts of keys (A3).
 
-use super::Key;
+use super::{Key, KeyBytes};
 use std::collections::BTreeMap;
 
 /// The labels that a task asks for, or that a worker has.
@@ -25,7 +25,7 @@ impl LabelSet {
 }
 
 impl Key for LabelSet {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         for text in self.0.iter().flat_map(|(name, value)| [name, value]) {
             for byte in text.bytes() {
                 match byte {
@@ -101,9 +101,9 @@ mod tests {
         ];
         let mut sorted = sets.to_vec();
         sorted.sort();
-        let mut encoded: Vec<Vec<u8>> = Vec::new();
+        let mut encoded: Vec<KeyBytes> = Vec::new();
         for set in &sorted {
-            let mut bytes = Vec::new();
+            let mut bytes = KeyBytes::new();
             set.encode(&mut bytes);
             let longer = [bytes.as_slice(), &[0, 0]].concat();
             let mut rest = longer.as_slice();

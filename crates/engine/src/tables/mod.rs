@@ -54,7 +54,8 @@ pub use group::{
     GroupNames, GroupPartition, GroupRecord, GroupTrigger, Groups, Redeliveries, RedeliveryRecord,
 };
 pub use history::{Event, EventKind, History, HistoryRecord};
-pub use key::Key;
+pub(crate) use key::RowKey;
+pub use key::{Key, KeyBytes};
 pub use kv::{KeyExpiries, KeyRecord, Keys};
 pub use label::LabelSet;
 pub use namespace::{NamespaceRecord, Namespaces};
@@ -115,9 +116,6 @@ pub trait Table {
     type Record: Clone + Serialize + DeserializeOwned + Send + Sync + 'static;
 }
 
-/// Most keys take no more: room for so much spares growing step by step. In bytes.
-const KEY_BYTES_COMMON: usize = 48;
-
 /// The versions of a record. A table whose record changes adds its own enum of versions.
 #[derive(serde::Serialize, serde::Deserialize)]
 enum Versioned<R> {
@@ -125,23 +123,32 @@ enum Versioned<R> {
 }
 
 #[derive(serde::Serialize)]
-enum VersionedRef<'a, R> {
+pub(crate) enum VersionedRef<'a, R> {
     V1(&'a R),
 }
 
 /// The whole key of `key` in table `T`.
 #[must_use]
 pub fn encode_key<T: Table>(key: &T::Key) -> Vec<u8> {
-    encode_prefix::<T>(key)
+    key_bytes::<T>(key).into_vec()
+}
+
+/// As [`encode_key`], for the rows of a turn.
+pub(crate) fn row_key<T: Table>(key: &T::Key) -> RowKey {
+    key_bytes::<T>(key).into()
+}
+
+fn key_bytes<T: Table>(parts: &impl Key) -> KeyBytes {
+    let mut bytes = KeyBytes::new();
+    bytes.push(T::NUMBER);
+    parts.encode(&mut bytes);
+    bytes
 }
 
 /// The bytes that the keys of `T` beginning with the parts in `prefix` begin with.
 #[must_use]
 pub fn encode_prefix<T: Table>(prefix: &impl Key) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(KEY_BYTES_COMMON);
-    bytes.push(T::NUMBER);
-    prefix.encode(&mut bytes);
-    bytes
+    key_bytes::<T>(prefix).into_vec()
 }
 
 /// The keys of `T` that begin with the parts in `prefix`, from the first on that is not before `first`,

@@ -1,6 +1,6 @@
 //! Payloads, stored once and referenced (design rule 4).
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::json::Json;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct PayloadRef {
 }
 
 impl Key for PayloadRef {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         match self.owner {
             PayloadOwner::Run(number) => (1_u8, number.0).encode(out),
             PayloadOwner::ActionRun(number) => (2_u8, number.0).encode(out),

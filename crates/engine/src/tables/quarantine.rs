@@ -1,6 +1,6 @@
 //! What was set aside because a turn of it panicked (design rule 10).
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -62,7 +62,7 @@ impl QuarantinedKind {
 }
 
 impl Key for QuarantinedKind {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         let byte: u8 = match self {
             Self::Run => 1,
             Self::ActionRun => 2,

@@ -1,6 +1,6 @@
 //! What is kept until its time is over (W4).
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use crate::ids::{ActionRunNumber, RunNumber};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub struct RunRemainsRecord {
 }
 
 impl Key for Expiration {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         self.due_ms.encode(out);
         match self.subject {
             Expiring::Run(number) => (1_u8, number).encode(out),

@@ -1,6 +1,6 @@
 //! Streams and their records (A30).
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use crate::bytes::Bytes;
 use crate::ids::{Namespace, PartitionKey, StreamName, StreamNumber};
 use crate::limits::{RECORD_BYTES_OVERHEAD, STREAM_BYTES_DEFAULT};
@@ -172,7 +172,7 @@ pub(crate) fn record_size(
 }
 
 impl Key for RecordId {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         (self.ms, self.seq).encode(out);
     }
 

@@ -1,6 +1,6 @@
 //! Timers: obligations that fall due (design rule 6).
 
-use super::{Key, tables};
+use super::{Key, KeyBytes, tables};
 use serde::{Deserialize, Serialize};
 
 tables! {
@@ -75,7 +75,7 @@ impl TimerKind {
 }
 
 impl Key for TimerKind {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         let byte: u8 = match self {
             Self::StepWake => 1,
             Self::SignalTimeout => 2,
@@ -97,7 +97,7 @@ impl Key for TimerKind {
 }
 
 impl Key for TimerKey {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, out: &mut KeyBytes) {
         (self.kind, self.due_ms, self.subject, self.detail).encode(out);
     }
 

@@ -251,6 +251,6 @@ fn origin_of(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome<Origin> 
     Ok(Origin {
         step: active.map(|active| definition.step(active.step).name.clone()),
         report_timeout_ms: active.and_then(|active| plan::report_timeout_ms(definition, active)),
-        run_id: Some(owner.id),
+        run_id: Some(owner.id.clone()),
     })
 }

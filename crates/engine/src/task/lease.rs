@@ -15,7 +15,6 @@ use crate::tables::{
 };
 use crate::turn::{Outcome, Turn};
 use crate::worker;
-use std::sync::Arc;
 
 /// A task in a worker's hands.
 pub(super) struct Leased {
@@ -56,10 +55,9 @@ pub(super) fn find_open(
     number: ActionRunNumber,
 ) -> Outcome<Loaded> {
     let record = turn
-        .get::<ActionRuns>(&number)?
+        .draft::<ActionRuns>(&number)?
         .filter(|record| namespace.is_none_or(|namespace| record.namespace == *namespace))
         .ok_or(Rejection::ActionRunNotFound(number))?;
-    let record = Arc::unwrap_or_clone(record);
     let task = Loaded { number, record };
     if !task.record.status.is_open() {
         let status = task.record.status.name().to_owned();
@@ -72,7 +70,7 @@ pub(super) fn find_open(
     if task.is_quarantined(turn) {
         return Err(match task.record.owner {
             ActionRunOwner::Step { run, .. } => {
-                Rejection::RunQuarantined(run::load(turn, run)?.record.id).into()
+                Rejection::RunQuarantined(run::load(turn, run)?.record.id.clone()).into()
             }
             ActionRunOwner::Caller => Rejection::ActionRunQuarantined(number).into(),
         });

@@ -3,13 +3,12 @@
 use crate::ids::ActionRunNumber;
 use crate::store::StoreError;
 use crate::tables::{ActionRunRecord, ActionRuns};
-use crate::turn::Turn;
-use std::sync::Arc;
+use crate::turn::{Draft, Turn};
 
 /// An action run that a turn has loaded: its record is changed here, then put back.
 pub(super) struct Loaded {
     pub(super) number: ActionRunNumber,
-    pub(super) record: ActionRunRecord,
+    pub(super) record: Draft<ActionRunRecord>,
 }
 
 /// The action run `number`.
@@ -17,12 +16,9 @@ pub(super) struct Loaded {
 /// # Panics
 /// When it is not there: only action runs that exist are referred to.
 pub(super) fn load(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result<Loaded, StoreError> {
-    let record = turn.get::<ActionRuns>(&number)?;
+    let record = turn.draft::<ActionRuns>(&number)?;
     let record = record.expect("an action run is kept as long as its run");
-    Ok(Loaded {
-        number,
-        record: Arc::unwrap_or_clone(record),
-    })
+    Ok(Loaded { number, record })
 }
 
 impl Loaded {

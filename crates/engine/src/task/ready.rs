@@ -8,7 +8,6 @@ use crate::ids::ActionRunNumber;
 use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
-use std::sync::Arc;
 
 /// Makes a pending action run's task ready.
 pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
@@ -21,8 +20,10 @@ pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Ou
         return assign(turn, task, position);
     }
     queue::join(turn, &task)?;
-    let (namespace, action) = (task.record.namespace, task.record.action);
-    turn.effect(Effect::WakeWorkers { namespace, action });
+    turn.effect(Effect::WakeWorkers {
+        namespace: task.record.namespace.clone(),
+        action: task.record.action.clone(),
+    });
     Ok(())
 }
 
@@ -48,13 +49,12 @@ pub(crate) fn make_ready_after(
 
 /// A delay has passed.
 pub(crate) fn wake(turn: &mut Turn<'_, '_>, number: ActionRunNumber, attempt: u32) -> Outcome<()> {
-    let Some(record) = turn.get::<ActionRuns>(&number)? else {
+    let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(());
     };
     if record.status != ActionRunStatus::Pending || record.attempt != attempt {
         return Ok(());
     }
-    let record = Arc::unwrap_or_clone(record);
     // It waits already if it was taken up after a bug before its time (design rule 10).
     if queue::is_waiting(turn, &Loaded { number, record })? {
         return Ok(());

@@ -14,17 +14,15 @@ use crate::tables::{ActionRuns, AwaitedReport, Expiration, Expiring, Lease, Time
 use crate::timer;
 use crate::turn::{Outcome, Turn};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Takes up the action run of a step; what it came back with, if it has ended meanwhile.
 pub(crate) fn take_up(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
 ) -> Outcome<Option<Settled>> {
-    let Some(record) = turn.get::<ActionRuns>(&number)? else {
+    let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(None);
     };
-    let record = Arc::unwrap_or_clone(record);
     if record.status.is_open() {
         take_up_task(turn, Loaded { number, record })?;
         return Ok(None);
@@ -41,11 +39,10 @@ pub(crate) fn take_up(
 
 /// Takes up an action run outside any workflow; one that has ended meanwhile expires again.
 pub(crate) fn take_up_own(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
-    let Some(record) = turn.get::<ActionRuns>(&number)? else {
+    let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(());
     };
     let Some(completed_at_ms) = record.completed_at_ms else {
-        let record = Arc::unwrap_or_clone(record);
         return take_up_task(turn, Loaded { number, record });
     };
     let expiration = Expiration {

@@ -1,9 +1,9 @@
 //! What a turn changed, for rows that follow other rows (design rule 4).
 
-use super::Turn;
-use crate::overlay::Cell;
-use crate::store::{KeyRange, StoreError};
-use crate::tables::{Table, decode_key, encode_prefix};
+use super::{EntryState, Turn, stored};
+use crate::overlay::{Before, Cell};
+use crate::store::StoreError;
+use crate::tables::{Table, decode_key};
 use std::sync::Arc;
 
 /// A record that the turn wrote or deleted.
@@ -18,15 +18,20 @@ pub(crate) struct Change<T: Table> {
 impl Turn<'_, '_> {
     /// The records of `T` that the turn wrote or deleted, in key order.
     pub(crate) fn changes<T: Table>(&mut self) -> Result<Vec<Change<T>>, StoreError> {
-        let range = KeyRange::prefix(&encode_prefix::<T>(&()));
-        let written = self.overlay.range(&range);
-        let written: Vec<_> = written
-            .map(|(key, cell)| (key.to_vec(), cell.map(Cell::record::<T>)))
-            .collect();
-        let mut changes = Vec::with_capacity(written.len());
-        for (bytes, after) in written {
-            let key = decode_key::<T>(&bytes).expect("a turn writes keys of its tables only");
-            let before = self.before::<T>(&bytes)?;
+        let EntryState {
+            overlay,
+            cache,
+            store,
+            ..
+        } = &mut *self.entry;
+        let mut changes = Vec::new();
+        for (bytes, before, after) in overlay.changes(&[T::NUMBER]) {
+            let key = decode_key::<T>(bytes).expect("a turn writes keys of its tables only");
+            let before = match before {
+                Before::Written(cell) => cell.map(Cell::record::<T>),
+                Before::Stored => stored::<T>(*store, cache, bytes)?,
+            };
+            let after = after.map(Cell::record::<T>);
             changes.push(Change { key, before, after });
         }
         Ok(changes)

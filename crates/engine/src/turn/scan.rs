@@ -1,7 +1,7 @@
 //! Scans of a turn: what was written lies over what is stored.
 
 use super::Turn;
-use crate::overlay::{Cell, merged};
+use crate::overlay::Cell;
 use crate::store::{KeyRange, Order, StoreError};
 use crate::tables::{Key, Table, damaged, decode_record, key_of, range_from};
 use std::ops::ControlFlow;
@@ -68,7 +68,7 @@ impl Turn<'_, '_> {
         stored: Option<&KeyRange>,
         visit: Visit<'_>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let mut written = merged(&self.overlay, &self.entry.overlay, range).peekable();
+        let mut written = self.entry.overlay.range(range).peekable();
         let mut first = None;
         let mut flow = Ok(ControlFlow::Continue(()));
         let mut show = |key: &[u8], value: &[u8]| {

@@ -103,14 +103,13 @@ fn change(
     edit: impl FnOnce(&mut WorkerActivityRecord),
 ) -> Result<(), StoreError> {
     let key = (namespace.clone(), worker.clone());
-    let Some(activity) = turn.get::<WorkerActivities>(&key)? else {
-        return Ok(());
-    };
-    let before = silent_since(&activity);
-    let mut activity = Arc::unwrap_or_clone(activity);
-    edit(&mut activity);
-    move_among_silent(turn, &key, before, silent_since(&activity));
-    turn.put::<WorkerActivities>(&key, activity);
+    let (mut before, mut after) = (None, None);
+    turn.edit::<WorkerActivities>(&key, |activity| {
+        before = silent_since(activity);
+        edit(activity);
+        after = silent_since(activity);
+    })?;
+    move_among_silent(turn, &key, before, after);
     Ok(())
 }
 

@@ -72,10 +72,10 @@ fn chain(previous: u128, index: u64, writes: &flotilla_engine::store::Writes) ->
     hasher.update(&previous.to_be_bytes());
     hasher.update(&index.to_be_bytes());
     for (key, value) in writes {
-        for field in [Some(key), value.as_ref()] {
+        for field in [Some(key), value] {
             let length = field.map_or(u64::MAX, |field| field.len() as u64);
             hasher.update(&length.to_be_bytes());
-            hasher.update(field.map_or(&[], Vec::as_slice));
+            hasher.update(field.unwrap_or_default());
         }
     }
     hasher.digest128()

@@ -180,7 +180,9 @@ fn a_sweep_that_panics_is_set_aside_and_the_plan_goes_on_until_it_is_taken_up() 
     world.run(0..1, 10);
     let (place, result) = invariants::rows::<CachedResults>(&world.store, &()).remove(0);
     let lost = encode_key::<CachedResults>(&place);
-    world.store.write(&Writes::from([(lost.clone(), None)]));
+    world
+        .store
+        .write(&Writes::from([(lost.clone(), None::<&[u8]>)]));
     let timer = world.sweep().expect("a result is to expire");
     world.now_ms = timer.due_ms;
 

@@ -219,7 +219,9 @@ fn trim(replica: &mut Replica, events: RangeInclusive<u64>) {
     run.history.trimmed_until = *events.end();
     put::<Runs>(replica, &RunNumber(1), &run);
     let keys = events.map(|first| encode_key::<History>(&(RunNumber(1), first)));
-    replica.store.write(&keys.map(|key| (key, None)).collect());
+    replica
+        .store
+        .write(&keys.map(|key| (key, None::<&[u8]>)).collect());
 }
 
 #[test]

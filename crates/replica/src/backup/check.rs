@@ -83,9 +83,9 @@ impl Inspection {
     /// Looks at rows.
     pub(super) fn add(&mut self, writes: &Writes) -> Result<(), BackupFault> {
         for (key, record) in writes {
-            let record = record.as_deref().unwrap_or_default();
+            let record = record.unwrap_or_default();
             let name = if rows::is_own(key) {
-                let row = Writes::from([(key.clone(), Some(record.to_vec()))]);
+                let row = Writes::from([(key, Some(record))]);
                 self.own.write(&row);
                 rows::check(key, record).map_err(inconsistent)?
             } else {

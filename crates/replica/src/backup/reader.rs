@@ -109,14 +109,13 @@ impl<R: Read> Reader<R> {
 
     /// Keys go up from block to block, and none is a node's own.
     fn check_keys(&mut self, rows: &Writes) -> Result<(), String> {
-        let (Some((first, _)), Some((last, _))) = (rows.first_key_value(), rows.last_key_value())
-        else {
+        let (Some(first), Some(last)) = (rows.keys().next(), rows.keys().next_back()) else {
             return Err("it has no rows".to_owned());
         };
-        if *first <= self.key_last || *last >= rows::travelling().to {
+        if first <= self.key_last.as_slice() || last >= rows::travelling().to.as_slice() {
             return Err("its rows are out of place".to_owned());
         }
-        self.key_last.clone_from(last);
+        self.key_last = last.to_vec();
         Ok(())
     }
 

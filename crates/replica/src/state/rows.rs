@@ -124,7 +124,7 @@ pub(crate) fn put_progress(writes: &mut Writes, progress: &Progress) {
         digest: progress.digest,
         now_ms: progress.now_ms,
     };
-    writes.insert(PROGRESS.to_vec(), Some(codec::encode(&value)));
+    writes.put(&PROGRESS, &codec::encode(&value));
 }
 
 pub(crate) fn progress(rows: &dyn Reader) -> Result<Progress, RowError> {
@@ -145,7 +145,7 @@ pub(crate) fn progress(rows: &dyn Reader) -> Result<Progress, RowError> {
 }
 
 pub(crate) fn put_membership(writes: &mut Writes, stored: &StoredMembership) {
-    writes.insert(MEMBERSHIP.to_vec(), Some(membership::encode_stored(stored)));
+    writes.put(&MEMBERSHIP, &membership::encode_stored(stored));
 }
 
 pub(crate) fn stored_membership(rows: &dyn Reader) -> Result<StoredMembership, RowError> {
@@ -166,7 +166,7 @@ pub(crate) fn retired(rows: &dyn Reader) -> Result<BTreeSet<u64>, RowError> {
 
 pub(crate) fn put_retired(writes: &mut Writes, retired: &BTreeSet<u64>) {
     let value = VersionedRetired::V1(retired.clone());
-    writes.insert(RETIRED.to_vec(), Some(codec::encode(&value)));
+    writes.put(&RETIRED, &codec::encode(&value));
 }
 
 // The next two rows are bare numbers, as they were from the first: releases of one cluster must write the same.
@@ -180,11 +180,11 @@ pub(crate) fn engine_version(rows: &dyn Reader) -> Result<u32, RowError> {
 }
 
 pub(crate) fn put_engine_version(writes: &mut Writes, version: u32) {
-    writes.insert(ENGINE_VERSION.to_vec(), Some(codec::encode(&version)));
+    writes.put(&ENGINE_VERSION, &codec::encode(&version));
 }
 
 pub(crate) fn put_purge_floor(writes: &mut Writes, index: u64) {
-    writes.insert(PURGE_FLOOR.to_vec(), Some(codec::encode(&index)));
+    writes.put(&PURGE_FLOOR, &codec::encode(&index));
 }
 
 pub(crate) fn purge_floor(rows: &dyn Reader) -> Result<u64, RowError> {
@@ -206,7 +206,7 @@ pub(crate) fn digest_reports(
 
 pub(crate) fn put_digest_reports(writes: &mut Writes, index: u64, reports: &BTreeMap<u64, u128>) {
     let value = codec::encode(&VersionedReports::V1(reports.clone()));
-    writes.insert(reports_key(index), Some(value));
+    writes.put(&reports_key(index), &value);
 }
 
 /// Deletes all but the newest `kept` indexes of digest reports.
@@ -222,7 +222,7 @@ pub(crate) fn trim_digest_reports(
         &mut |key, _| {
             seen += 1;
             if seen > kept {
-                writes.insert(key.to_vec(), None);
+                writes.delete(key);
             }
             ControlFlow::Continue(())
         },
@@ -231,7 +231,7 @@ pub(crate) fn trim_digest_reports(
 }
 
 pub(crate) fn put_identity(writes: &mut Writes, identity: &Identity) {
-    writes.insert(IDENTITY.to_vec(), Some(encode_identity(identity)));
+    writes.put(&IDENTITY, &encode_identity(identity));
 }
 
 pub(crate) fn identity(rows: &dyn Reader) -> Result<Option<Identity>, RowError> {
@@ -253,7 +253,7 @@ pub(crate) fn decode_identity(bytes: &[u8]) -> Result<Identity, RowError> {
 
 pub(crate) fn put_divergence(writes: &mut Writes, divergence: &Divergence) {
     let value = VersionedDivergence::V1(divergence.clone());
-    writes.insert(DIVERGENCE.to_vec(), Some(codec::encode(&value)));
+    writes.put(&DIVERGENCE, &codec::encode(&value));
 }
 
 pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowError> {
@@ -266,7 +266,7 @@ pub(crate) fn divergence(rows: &dyn Reader) -> Result<Option<Divergence>, RowErr
 
 pub(crate) fn put_reports_void(writes: &mut Writes, index: u64) {
     let value = codec::encode(&VersionedReportsVoid::V1(index));
-    writes.insert(REPORTS_VOID.to_vec(), Some(value));
+    writes.put(&REPORTS_VOID, &value);
 }
 
 /// The last index at which this replica may have reported the digest of a state that has been replaced
@@ -287,7 +287,7 @@ pub(crate) fn put_new_cluster(
     members: &StoredMembership,
 ) -> Result<(), RowError> {
     trim_digest_reports(rows, writes, 0)?;
-    writes.insert(RETIRED.to_vec(), None);
+    writes.delete(&RETIRED);
     put_membership(writes, members);
     Ok(())
 }

@@ -164,16 +164,16 @@ fn take_batch(rows: &dyn Reader, range: KeyRange) -> Result<(Writes, KeyRange), 
     let mut bytes = 0;
     rows.scan(&range, Order::Ascending, &mut |key, value| {
         bytes += key.len() + value.len();
-        writes.insert(key.to_vec(), Some(value.to_vec()));
+        writes.put(key, value);
         if bytes < PART_BYTES {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
         }
     })?;
-    let from = match writes.last_key_value() {
+    let from = match writes.keys().next_back() {
         // The smallest key after the last.
-        Some((last, _)) => [last.as_slice(), &[0]].concat(),
+        Some(last) => [last, &[0]].concat(),
         None => range.from,
     };
     let to = range.to;
@@ -183,7 +183,7 @@ fn take_batch(rows: &dyn Reader, range: KeyRange) -> Result<(Writes, KeyRange), 
 fn plain(writes: &Writes) -> Vec<u8> {
     let mut plain = Vec::with_capacity(PART_BYTES);
     for (key, value) in writes {
-        for field in [key.as_slice(), value.as_deref().unwrap_or_default()] {
+        for field in [key, value.unwrap_or_default()] {
             let length = u32::try_from(field.len()).expect("a row is bounded far below 4 GiB");
             plain.extend_from_slice(&length.to_be_bytes());
             plain.extend_from_slice(field);
@@ -197,18 +197,18 @@ fn parse(mut plain: &[u8]) -> Result<Writes, PartError> {
     while !plain.is_empty() {
         let key = take_field(&mut plain)?;
         let value = take_field(&mut plain)?;
-        writes.insert(key, Some(value));
+        writes.put(key, value);
     }
     Ok(writes)
 }
 
-fn take_field(plain: &mut &[u8]) -> Result<Vec<u8>, PartError> {
+fn take_field<'a>(plain: &mut &'a [u8]) -> Result<&'a [u8], PartError> {
     let cut_short = || PartError::Unpack("a row is cut short".to_owned());
     let (length, rest) = plain.split_first_chunk::<4>().ok_or_else(cut_short)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| cut_short())?;
     let (field, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
     *plain = rest;
-    Ok(field.to_vec())
+    Ok(field)
 }
 
 fn compress(plain: &[u8]) -> Result<Part, PartError> {

@@ -23,7 +23,7 @@ pub(super) fn set_aside(player: &mut Player, picks: &[(u8, bool)]) {
         let row = encode_record::<Quarantine>(&record);
         let mut writes = Writes::from([(encode_key::<Quarantine>(subject), Some(row))]);
         if let Some(timer) = first_timer(player, *subject).filter(|_| *loses_timer) {
-            writes.insert(encode_key::<Timers>(&timer), None);
+            writes.delete(&encode_key::<Timers>(&timer));
         }
         player.store.write(&writes);
     }

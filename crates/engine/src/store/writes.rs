@@ -1,0 +1,233 @@
+//! The writes of one entry, in one block of bytes.
+
+use std::cmp::Ordering;
+
+/// Writes in key order: a value for a key, or `None` where the key is deleted.
+///
+/// An entry writes thousands of small rows, so they share one block instead of owning two allocations each.
+#[derive(Clone, Default)]
+pub struct Writes {
+    bytes: Vec<u8>,
+    /// Ascending by key, each key once.
+    rows: Vec<Row>,
+}
+
+/// Where a row lies in the block: the key, and the value behind it.
+#[derive(Clone, Copy)]
+struct Row {
+    key_start: usize,
+    key_end: usize,
+    value_end: Option<usize>,
+}
+
+/// A key and what is written there.
+pub type Write<'a> = (&'a [u8], Option<&'a [u8]>);
+
+impl Writes {
+    /// No writes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// No writes yet, with room for so many of them.
+    pub(crate) fn with_capacity(rows: usize, bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+            rows: Vec::with_capacity(rows),
+        }
+    }
+
+    /// Writes the value at `key`, in place of what was to be done there.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.put_with(key, |bytes| bytes.extend_from_slice(value));
+    }
+
+    /// As [`Writes::put`], with the value that `append` puts behind what is there; returns its length.
+    pub(crate) fn put_with(&mut self, key: &[u8], append: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let (key_start, key_end) = self.append_key(key);
+        append(&mut self.bytes);
+        let value_end = self.bytes.len();
+        self.place(Row {
+            key_start,
+            key_end,
+            value_end: Some(value_end),
+        });
+        value_end - key_end
+    }
+
+    /// Deletes what is at `key`, in place of what was to be done there.
+    pub fn delete(&mut self, key: &[u8]) {
+        let (key_start, key_end) = self.append_key(key);
+        self.place(Row {
+            key_start,
+            key_end,
+            value_end: None,
+        });
+    }
+
+    fn append_key(&mut self, key: &[u8]) -> (usize, usize) {
+        let key_start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        (key_start, self.bytes.len())
+    }
+
+    /// Puts a row where it belongs: mostly that is the end. The bytes of a row that it replaces stay behind.
+    fn place(&mut self, row: Row) {
+        let key = &self.bytes[row.key_start..row.key_end];
+        let last = self.rows.last();
+        if last.is_none_or(|last| self.write(*last).0.cmp(key) == Ordering::Less) {
+            self.rows.push(row);
+            return;
+        }
+        match self.find(key) {
+            Ok(position) => self.rows[position] = row,
+            Err(position) => self.rows.insert(position, row),
+        }
+    }
+
+    fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        self.rows
+            .binary_search_by(|row| self.write(*row).0.cmp(key))
+    }
+
+    fn write(&self, row: Row) -> Write<'_> {
+        let value = row.value_end.map(|end| &self.bytes[row.key_end..end]);
+        (&self.bytes[row.key_start..row.key_end], value)
+    }
+
+    /// What is written at `key`: `None` when nothing is, `Some(None)` when it is deleted.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+        let position = self.find(key).ok()?;
+        Some(self.write(self.rows[position]).1)
+    }
+
+    /// All writes, in key order.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        let rows = self.rows.iter();
+        Iter { writes: self, rows }
+    }
+
+    /// The keys that are written or deleted, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// How many keys are written or deleted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing is written or deleted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// Writes in key order.
+pub struct Iter<'a> {
+    writes: &'a Writes,
+    rows: std::slice::Iter<'a, Row>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Write<'a>;
+
+    fn next(&mut self) -> Option<Write<'a>> {
+        let row = self.rows.next()?;
+        Some(self.writes.write(*row))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rows.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let row = self.rows.next_back()?;
+        Some(self.writes.write(*row))
+    }
+}
+
+impl<'a> IntoIterator for &'a Writes {
+    type Item = Write<'a>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl PartialEq for Writes {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Writes {}
+
+impl std::fmt::Debug for Writes {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(K, Option<V>)> for Writes {
+    fn from_iter<I: IntoIterator<Item = (K, Option<V>)>>(rows: I) -> Self {
+        let mut writes = Self::new();
+        for (key, value) in rows {
+            match value {
+                Some(value) => writes.put(key.as_ref(), value.as_ref()),
+                None => writes.delete(key.as_ref()),
+            }
+        }
+        writes
+    }
+}
+
+impl<K: AsRef<[u8]>, V: AsRef<[u8]>, const N: usize> From<[(K, Option<V>); N]> for Writes {
+    fn from(rows: [(K, Option<V>); N]) -> Self {
+        rows.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_come_in_key_order_and_the_last_one_at_a_key_counts() {
+        let mut writes = Writes::from([("b", Some("1")), ("d", None), ("a", Some(""))]);
+        writes.put(b"d", b"back");
+        writes.delete(b"b");
+        writes.put(b"c", b"3");
+        let rows: Vec<_> = writes.iter().collect();
+        assert_eq!(
+            rows,
+            [
+                (b"a".as_slice(), Some(b"".as_slice())),
+                (b"b", None),
+                (b"c", Some(b"3")),
+                (b"d", Some(b"back"))
+            ]
+        );
+        assert_eq!(writes.len(), 4);
+        assert_eq!(writes.get(b"b"), Some(None));
+        assert_eq!(writes.get(b"c"), Some(Some(b"3".as_slice())));
+        assert_eq!(writes.get(b"e"), None);
+    }
+
+    #[test]
+    fn writes_are_equal_however_they_came_about() {
+        let at_once = Writes::from([("a", Some("1")), ("b", None)]);
+        let mut bit_by_bit = Writes::from([("b", Some("2")), ("a", Some("1"))]);
+        assert_ne!(at_once, bit_by_bit);
+        bit_by_bit.delete(b"b");
+        assert_eq!(at_once, bit_by_bit);
+    }
+}
