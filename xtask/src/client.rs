@@ -81,6 +81,14 @@ pub(crate) fn number(object: &Value, field: &str) -> Result<u64> {
     object[field].as_u64().ok_or_else(|| missing(object, field))
 }
 
+/// The figure in a field, which may have digits after its point.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn figure(object: &Value, field: &str) -> Result<f64> {
+    object[field].as_f64().ok_or_else(|| missing(object, field))
+}
+
 /// The list in a field.
 ///
 /// # Errors
@@ -147,6 +155,7 @@ mod tests {
         let run = json!({"run_id": "wfrun-1", "seq": 4, "items": [1]});
         assert_eq!(text(&run, "run_id").unwrap(), "wfrun-1");
         assert_eq!(number(&run, "seq").unwrap(), 4);
+        assert!((figure(&json!({"ms": 0.5}), "ms").unwrap() - 0.5).abs() < 1e-9);
         assert_eq!(list(&run, "items").unwrap().len(), 1);
         let error = text(&run, "seq").unwrap_err().to_string();
         assert!(error.contains("`seq`"), "{error}");

@@ -107,6 +107,24 @@ impl Cluster {
         Self::launch(binary, folder, None, (ports, &server))
     }
 
+    /// The same with nothing of an earlier cluster in that folder, once all nodes serve.
+    ///
+    /// # Errors
+    /// As [`Self::start_plain`], and if they do not serve in time.
+    pub(crate) fn start_afresh(
+        binary: &Path,
+        folder: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let earlier = folder.join(OWN);
+        if earlier.exists() {
+            fs::remove_dir_all(earlier)?;
+        }
+        let mut cluster = Self::start_plain(binary, folder)?;
+        cluster.wait_until_all_serve(interrupt)?;
+        Ok(cluster)
+    }
+
     fn launch(
         binary: &Path,
         folder: &Path,

@@ -4,7 +4,6 @@ mod bench;
 mod etcd;
 mod floor;
 mod flotilla;
-mod machine;
 mod options;
 mod python;
 mod report;
@@ -12,21 +11,18 @@ mod restate;
 mod results;
 mod verdict;
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use crate::flo::{self, Release};
+use crate::machine::Machine;
 use crate::sandbox::Sandbox;
 use crate::stages::{say, show_duration};
 use crate::subcommand::Subcommand;
-use crate::{child, flo, project, requirements};
 use bench::Bench;
 use etcd::Etcd;
-use machine::Machine;
 use options::{Contest, Options};
 use python::Python;
 use restate::Restate;
@@ -74,9 +70,6 @@ Example:
   cargo xtask bench-compare --only etcd --rounds 5 --json etcd.json
 ";
 
-/// Names the binary, so that none is built.
-const BINARY: &str = "FLOTILLA_BINARY";
-
 /// The others that are wanted.
 struct Others {
     etcd: Option<Etcd>,
@@ -88,11 +81,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let options = Options::read(arguments)?;
     println!("==> Fetch what is compared, and build flo for release");
     let others = Others::prepare(&options)?;
-    requirements::ensure()?;
-    let flo = match env::var_os(BINARY) {
-        Some(path) => std::path::absolute(PathBuf::from(path))?,
-        None => flo::build_release("flotilla-cli", "flo")?,
-    };
+    let flo = Release::find()?;
     let peers = flo::build_release("flotilla-peers", "flotilla-peers")?;
     let machine = Machine::look(others.versions(&flo)?);
     machine.lines().iter().for_each(say);
@@ -102,7 +91,7 @@ fn run(arguments: &[String]) -> Result<()> {
     };
     sandbox.run(false, |sandbox| {
         let bench = Bench {
-            flo,
+            flo: flo.path,
             peers,
             options: &options,
             sandbox,
@@ -159,15 +148,8 @@ impl Others {
     }
 
     /// What each says of itself, ours first.
-    fn versions(&self, flo: &Path) -> Result<Vec<String>> {
-        let flo = child::first_line(flo::command(flo).arg("--version"))?;
-        let mut describe = Command::new("git");
-        describe
-            .args(["describe", "--always", "--dirty"])
-            .current_dir(project::root());
-        // A tree without a history has none to tell.
-        let commit = child::first_line(&mut describe).unwrap_or_default();
-        let mut versions = vec![format!("{flo} {commit}")];
+    fn versions(&self, flo: &Release) -> Result<Vec<String>> {
+        let mut versions = vec![flo.version()?];
         if let Some(etcd) = &self.etcd {
             versions.push(etcd.version()?);
         }

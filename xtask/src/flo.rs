@@ -6,7 +6,57 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{cargo, project};
+use crate::{cargo, child, project, requirements};
+
+/// Names a `flo` that is there already, so that none is built.
+const NAMED: &str = "FLOTILLA_BINARY";
+
+/// `flo` as it is released.
+pub(crate) struct Release {
+    /// The binary.
+    pub(crate) path: PathBuf,
+    /// Whether it was there already; then nobody knows which sources it is of.
+    is_named: bool,
+}
+
+impl Release {
+    /// The one that `FLOTILLA_BINARY` names, or else one that is built.
+    ///
+    /// # Errors
+    /// If the build lacks something or fails.
+    pub(crate) fn find() -> Result<Self> {
+        if let Some(path) = env::var_os(NAMED) {
+            let path = std::path::absolute(PathBuf::from(path))?;
+            let is_named = true;
+            return Ok(Self { path, is_named });
+        }
+        requirements::ensure()?;
+        Ok(Self {
+            path: build_release("flotilla-cli", "flo")?,
+            is_named: false,
+        })
+    }
+
+    /// What it says of itself, and which commit it was built from.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub(crate) fn version(&self) -> Result<String> {
+        let version = child::first_line(command(&self.path).arg("--version"))?;
+        let mut describe = Command::new("git");
+        describe
+            .args(["describe", "--always", "--dirty"])
+            .current_dir(project::root());
+        // A tree without a history has none to tell.
+        let commit = child::first_line(&mut describe).unwrap_or_default();
+        let version = if self.is_named {
+            format!("{version} (a binary that was named, beside the sources of {commit})")
+        } else {
+            format!("{version} {commit}")
+        };
+        Ok(version.trim_end().to_owned())
+    }
+}
 
 /// Builds the whole workspace and returns the path of `flo`.
 ///

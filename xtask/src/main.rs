@@ -3,6 +3,7 @@
 //! Everything here builds in seconds, without RocksDB, so that it can first see to what the real
 //! build needs. A new command is a module with a [`Subcommand`] and a line in [`SUBCOMMANDS`].
 
+mod arguments;
 mod cargo;
 mod child;
 mod client;
@@ -18,7 +19,9 @@ mod install;
 mod interrupt;
 mod jepsen;
 mod libclang;
+mod load;
 mod local;
+mod machine;
 mod observe;
 mod patience;
 mod process;

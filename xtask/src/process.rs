@@ -77,8 +77,24 @@ impl Process {
     /// # Errors
     /// If it ends badly, or not within the limit; if the work is interrupted.
     pub(crate) fn wait_for_end(&mut self, limit: Duration, interrupt: &Interrupt) -> Result<()> {
+        self.wait_for_end_beside(limit, interrupt, || Ok(()))
+    }
+
+    /// The same, while something else is done again and again.
+    ///
+    /// # Errors
+    /// As [`Self::wait_for_end`], or what the other returns.
+    pub(crate) fn wait_for_end_beside(
+        &mut self,
+        limit: Duration,
+        interrupt: &Interrupt,
+        mut beside: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
         let what = format!("{} to end", self.name);
-        let probe = || Ok(self.child.try_wait()?);
+        let probe = || match self.child.try_wait()? {
+            None => beside().map(|()| None),
+            ended => Ok(ended),
+        };
         let status = wait_for(&what, limit, interrupt, probe)?;
         if !status.success() {
             bail!("expected {what} well, but it ended with {status}");

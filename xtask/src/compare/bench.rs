@@ -1,21 +1,19 @@
 //! What every measurement needs, and how a load is run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::options::Options;
 use super::report::Report;
 use crate::interrupt::Interrupt;
+use crate::load;
 use crate::patience::wait_for;
 use crate::process::Process;
 use crate::sandbox::Sandbox;
-
-/// How long a load may take beyond its time, to connect and to wait for its last answers.
-const SLACK: Duration = Duration::from_secs(90);
 
 /// How long a process may take until it says that it is ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -57,23 +55,24 @@ impl Bench<'_> {
     /// # Errors
     /// If it fails, or takes far too long.
     pub(super) fn load(&self, name: &str, command: &mut Command) -> Result<Report> {
-        let log = self.sandbox.log(name);
-        self.run(name, command, &log)?;
-        let output = fs::read_to_string(&log)?;
-        Report::read(&output).with_context(|| format!("the load {name}"))
+        let report = load::measure(self.sandbox, name, command, self.length())?;
+        Report::read(&report)
     }
 
     /// Runs a program of ours to its end.
     ///
     /// # Errors
     /// If it fails, or takes far too long.
-    pub(super) fn run(&self, name: &str, command: &mut Command, log: &Path) -> Result<()> {
+    pub(super) fn run(&self, name: &str, command: &mut Command) -> Result<()> {
+        load::run(self.sandbox, name, command, self.length())
+    }
+
+    /// For how long a load runs.
+    fn length(&self) -> Duration {
         let Options {
             seconds, warm_up, ..
         } = self.options;
-        let length = Duration::from_secs(u64::from(seconds + warm_up));
-        let mut process = Process::start(name, command, log)?;
-        process.wait_for_end(length + SLACK, self.interrupt())
+        Duration::from_secs(u64::from(seconds + warm_up))
     }
 
     /// Starts a process that says `ready` on a line of its own, and waits until it has.

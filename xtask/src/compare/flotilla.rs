@@ -1,6 +1,5 @@
 //! Three nodes of ours, and the workers beside them.
 
-use std::fs;
 use std::process::Command;
 
 use anyhow::Result;
@@ -142,12 +141,5 @@ fn measure(
 
 /// Three nodes without TLS, as the others have none, with nothing of an earlier round.
 fn start(bench: &Bench<'_>) -> Result<Cluster> {
-    let folder = bench.sandbox.folder();
-    let earlier = folder.join(".flo");
-    if earlier.exists() {
-        fs::remove_dir_all(earlier)?;
-    }
-    let mut cluster = Cluster::start_plain(&bench.flo, folder)?;
-    cluster.wait_until_all_serve(bench.interrupt())?;
-    Ok(cluster)
+    Cluster::start_afresh(&bench.flo, bench.sandbox.folder(), bench.interrupt())
 }

@@ -1,11 +1,10 @@
 //! What the caller of `bench-compare` wants.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::subcommand::UsageError;
+use crate::arguments::Arguments;
 
 const ROUNDS_DEFAULT: u32 = 3;
 const SECONDS_DEFAULT: u32 = 10;
@@ -71,24 +70,17 @@ impl Options {
             json: None,
             folder: None,
         };
-        let mut words = arguments.iter().map(String::as_str);
-        while let Some(word) = words.next() {
-            let value = &mut || {
-                let value = words.next().map(str::to_owned);
-                value.ok_or_else(|| UsageError(format!("expected a value after {word}")))
-            };
-            match word {
-                "--only" => options.contests = contests(&value()?)?,
-                "--rounds" => options.rounds = positive(word, &value()?)?,
-                "--seconds" => options.seconds = positive(word, &value()?)?,
-                "--warm-up" => options.warm_up = number(word, &value()?)?,
+        let mut arguments = Arguments::new(arguments);
+        while let Some(option) = arguments.option() {
+            match option {
+                "--only" => options.contests = arguments.some_of(&Contest::ALL, Contest::name)?,
+                "--rounds" => options.rounds = arguments.positive()?,
+                "--seconds" => options.seconds = arguments.positive()?,
+                "--warm-up" => options.warm_up = arguments.number()?,
                 "--defaults" => options.with_defaults = true,
-                "--json" => options.json = Some(path(&value()?)?),
-                "--folder" => options.folder = Some(path(&value()?)?),
-                other => {
-                    let message = format!("expected an option, but `{other}` is none; see --help");
-                    return Err(UsageError(message).into());
-                }
+                "--json" => options.json = Some(arguments.path()?),
+                "--folder" => options.folder = Some(arguments.path()?),
+                _ => return Err(arguments.unknown().into()),
             }
         }
         Ok(options)
@@ -100,44 +92,10 @@ impl Options {
     }
 }
 
-/// Names with commas between; in the order in which they are held.
-fn contests(names: &str) -> Result<Vec<Contest>, UsageError> {
-    let names: Vec<&str> = names.split(',').collect();
-    let known = Contest::ALL.map(Contest::name);
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
-        let known = known.join(", ");
-        let message = format!("expected --only with some of {known}, but got `{unknown}`");
-        return Err(UsageError(message));
-    }
-    let is_named = |contest: &Contest| names.contains(&contest.name());
-    Ok(Contest::ALL.into_iter().filter(is_named).collect())
-}
-
-fn positive(option: &str, value: &str) -> Result<u32, UsageError> {
-    match number(option, value)? {
-        0 => Err(UsageError(format!(
-            "expected at least 1 after {option}, but got 0"
-        ))),
-        number => Ok(number),
-    }
-}
-
-fn number(option: &str, value: &str) -> Result<u32, UsageError> {
-    u32::from_str(value).map_err(|_| {
-        UsageError(format!(
-            "expected a number after {option}, but got `{value}`"
-        ))
-    })
-}
-
-/// From the caller's folder: what is started here runs elsewhere.
-fn path(value: &str) -> Result<PathBuf> {
-    std::path::absolute(value).with_context(|| format!("expected a path, but got `{value}`"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subcommand::UsageError;
 
     fn read(words: &[&str]) -> Result<Options> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();

@@ -1,9 +1,9 @@
 //! What one load printed.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::client::number;
+use crate::client::{figure, number};
 
 /// The figures of one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,25 +21,17 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Reads the last report in the output of `flo bench` or `flotilla-peers`.
+    /// Reads a report of `flo bench` or `flotilla-peers`.
     ///
     /// # Errors
-    /// If there is none, or it lacks a figure.
-    pub(super) fn read(output: &str) -> Result<Self> {
-        let objects = output
-            .lines()
-            .rev()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let mut reports = objects.filter(|object| object["runs_per_s"].is_number());
-        let report = reports
-            .next()
-            .context("expected a report, but there is none in the output")?;
+    /// If it lacks a figure.
+    pub(super) fn read(report: &Value) -> Result<Self> {
         Ok(Self {
-            rate: figure(&report, "runs_per_s")?,
-            p50_ms: figure(&report, "p50_ms")?,
-            p99_ms: figure(&report, "p99_ms")?,
-            completed: number(&report, "completed")?,
-            errors: number(&report, "errors")?,
+            rate: figure(report, "runs_per_s")?,
+            p50_ms: figure(report, "p50_ms")?,
+            p99_ms: figure(report, "p99_ms")?,
+            completed: number(report, "completed")?,
+            errors: number(report, "errors")?,
         })
     }
 
@@ -55,25 +47,16 @@ impl Report {
     }
 }
 
-fn figure(object: &Value, field: &str) -> Result<f64> {
-    object[field]
-        .as_f64()
-        .ok_or_else(|| anyhow!("expected a figure `{field}`, but there is none in {object}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_last_report_counts_and_other_lines_do_not() {
-        let output = "\
-64 clients for 10 s
-{\"runs_per_s\":1,\"p50_ms\":1,\"p99_ms\":1,\"completed\":1,\"errors\":0}
-{\"runs_per_s\":1163.25,\"p50_ms\":54.1,\"p99_ms\":90,\"completed\":11632,\"errors\":2,\"max_ms\":99}
-{\"error\":{\"code\":\"timeout\"}}
-";
-        let report = Report::read(output).unwrap();
+    fn a_report_has_its_figures() {
+        let report = json!({
+            "runs_per_s": 1163.25, "p50_ms": 54.1, "p99_ms": 90, "max_ms": 99, "completed": 11632, "errors": 2,
+        });
+        let report = Report::read(&report).unwrap();
         let expected = Report {
             rate: 1163.25,
             p50_ms: 54.1,
@@ -85,9 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn an_output_without_a_report_is_no_success() {
-        assert!(Report::read("").is_err());
-        let error = Report::read("{\"runs_per_s\":1,\"p50_ms\":1}").unwrap_err();
+    fn a_report_without_a_figure_is_none() {
+        let report = json!({"runs_per_s": 1, "p50_ms": 1});
+        let error = Report::read(&report).unwrap_err();
         assert!(error.to_string().contains("`p99_ms`"), "{error}");
     }
 }

@@ -113,8 +113,7 @@ impl Restate {
             .args(["--admin", &address(nodes[0].admin)])
             .args(["--service", &address(service_port)])
             .args(["--ingress", &ingress]);
-        let log = bench.sandbox.log("restate-prepare");
-        bench.run("restate-prepare", &mut command, &log)?;
+        bench.run("restate-prepare", &mut command)?;
         for clients in setup.clients {
             let mut command = Command::new(&bench.peers);
             command

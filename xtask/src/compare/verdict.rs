@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::machine::Machine;
 use super::options::{Contest, Options};
 use super::report::Report;
 use super::results::{Medians, Pair, Ratio, Results, Series};
 use super::{etcd, flotilla, restate};
+use crate::machine::Machine;
 use crate::table::Table;
 
 /// What is held against what: ours first.

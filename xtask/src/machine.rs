@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The machine, and what was measured on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     cores: usize,
     processor: String,
     memory_mib: Option<u64>,
@@ -17,7 +17,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Looks at this machine; what it does not tell is left out.
-    pub(super) fn look(versions: Vec<String>) -> Self {
+    pub(crate) fn look(versions: Vec<String>) -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
             cores: thread::available_parallelism().map_or(1, usize::from),
@@ -29,7 +29,7 @@ impl Machine {
     }
 
     /// For people.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let Self {
             cores,
             processor,
@@ -43,7 +43,7 @@ impl Machine {
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({
             "cores": self.cores,
             "processor": self.processor,

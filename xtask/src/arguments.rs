@@ -1,0 +1,168 @@
+//! The words after a command's name: options and their values.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::slice::Iter;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+
+use crate::subcommand::UsageError;
+
+/// The words, one after the other.
+pub(crate) struct Arguments<'a> {
+    words: Iter<'a, String>,
+    /// The one whose value comes next.
+    option: &'a str,
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(words: &'a [String]) -> Self {
+        let words = words.iter();
+        Self { words, option: "" }
+    }
+
+    /// The next option; none at the end.
+    pub(crate) fn option(&mut self) -> Option<&'a str> {
+        self.option = self.words.next()?;
+        Some(self.option)
+    }
+
+    /// The option's value.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn text(&mut self) -> Result<&'a str, UsageError> {
+        let value = self.words.next().map(String::as_str);
+        value.ok_or_else(|| UsageError(format!("expected a value after {}", self.option)))
+    }
+
+    /// The option's value as a number.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn number<T: FromStr>(&mut self) -> Result<T, UsageError> {
+        let value = self.text()?;
+        self.parse(value)
+    }
+
+    /// The option's value as a number above 0.
+    ///
+    /// # Errors
+    /// If it is none, or 0.
+    pub(crate) fn positive(&mut self) -> Result<u32, UsageError> {
+        match self.number()? {
+            0 => Err(self.unexpected("at least 1", 0)),
+            number => Ok(number),
+        }
+    }
+
+    /// The option's value as a path, from the caller's folder: what is started here runs elsewhere.
+    ///
+    /// # Errors
+    /// If there is none, or no such folder.
+    pub(crate) fn path(&mut self) -> Result<PathBuf> {
+        let value = self.text()?;
+        std::path::absolute(value).with_context(|| format!("expected a path, but got `{value}`"))
+    }
+
+    /// Those that the option's value names, with commas between; in their own order.
+    ///
+    /// # Errors
+    /// If a name is unknown.
+    pub(crate) fn some_of<T: Copy>(
+        &mut self,
+        all: &[T],
+        name: fn(T) -> &'static str,
+    ) -> Result<Vec<T>, UsageError> {
+        let names: Vec<&str> = self.text()?.split(',').collect();
+        let known: Vec<&str> = all.iter().map(|it| name(*it)).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+            let (option, known) = (self.option, known.join(", "));
+            let message = format!("expected {option} with some of {known}, but got `{unknown}`");
+            return Err(UsageError(message));
+        }
+        let is_named = |it: &T| names.contains(&name(*it));
+        Ok(all.iter().copied().filter(is_named).collect())
+    }
+
+    /// That the option is none.
+    pub(crate) fn unknown(&self) -> UsageError {
+        let other = self.option;
+        UsageError(format!(
+            "expected an option, but `{other}` is none; see --help"
+        ))
+    }
+
+    /// That the option's value is not what it should be.
+    pub(crate) fn unexpected(&self, wanted: &str, got: impl Display) -> UsageError {
+        let option = self.option;
+        UsageError(format!("expected {wanted} after {option}, but got {got}"))
+    }
+
+    fn parse<T: FromStr>(&self, value: &str) -> Result<T, UsageError> {
+        let number = T::from_str(value);
+        number.map_err(|_| self.unexpected("a number", format_args!("`{value}`")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn refusal<T: std::fmt::Debug>(
+        text: &str,
+        read: impl Fn(&mut Arguments) -> Result<T, UsageError>,
+    ) -> String {
+        let words = words(text);
+        let mut arguments = Arguments::new(&words);
+        arguments.option();
+        read(&mut arguments).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn options_come_with_their_values() {
+        let words = words("--rounds 3 --defaults --folder /data");
+        let mut arguments = Arguments::new(&words);
+        assert_eq!(arguments.option(), Some("--rounds"));
+        assert_eq!(arguments.positive().unwrap(), 3);
+        assert_eq!(arguments.option(), Some("--defaults"));
+        assert_eq!(arguments.option(), Some("--folder"));
+        assert_eq!(arguments.path().unwrap(), PathBuf::from("/data"));
+        assert_eq!(arguments.option(), None);
+    }
+
+    #[test]
+    fn some_are_picked_in_their_own_order() {
+        let words = words("--only mizzen,fore");
+        let mut arguments = Arguments::new(&words);
+        arguments.option();
+        let picked = arguments.some_of(&["fore", "main", "mizzen"], |name| name);
+        assert_eq!(picked.unwrap(), ["fore", "mizzen"]);
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_its_option() {
+        assert_eq!(
+            refusal("--rounds", |arguments| arguments.positive()),
+            "expected a value after --rounds"
+        );
+        assert_eq!(
+            refusal("--rounds 0", |arguments| arguments.positive()),
+            "expected at least 1 after --rounds, but got 0"
+        );
+        assert_eq!(
+            refusal("--rounds many", |arguments| arguments.positive()),
+            "expected a number after --rounds, but got `many`"
+        );
+        assert_eq!(
+            refusal("--only bow", |arguments| arguments
+                .some_of(&["fore"], |name| name)),
+            "expected --only with some of fore, but got `bow`"
+        );
+    }
+}
