@@ -57,6 +57,15 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The option's value as numbers with commas between.
+    ///
+    /// # Errors
+    /// If one is no number.
+    pub(crate) fn numbers<T: FromStr>(&mut self) -> Result<Vec<T>, UsageError> {
+        let values = self.text()?.split(',');
+        values.map(|value| self.parse(value)).collect()
+    }
+
     /// The option's value as a path, from the caller's folder: what is started here runs elsewhere.
     ///
     /// # Errors
@@ -126,11 +135,13 @@ mod tests {
 
     #[test]
     fn options_come_with_their_values() {
-        let words = words("--rounds 3 --defaults --folder /data");
+        let words = words("--rounds 3 --defaults --sizes 0,10 --folder /data");
         let mut arguments = Arguments::new(&words);
         assert_eq!(arguments.option(), Some("--rounds"));
         assert_eq!(arguments.positive().unwrap(), 3);
         assert_eq!(arguments.option(), Some("--defaults"));
+        assert_eq!(arguments.option(), Some("--sizes"));
+        assert_eq!(arguments.numbers::<u64>().unwrap(), [0, 10]);
         assert_eq!(arguments.option(), Some("--folder"));
         assert_eq!(arguments.path().unwrap(), PathBuf::from("/data"));
         assert_eq!(arguments.option(), None);
@@ -156,8 +167,8 @@ mod tests {
             "expected at least 1 after --rounds, but got 0"
         );
         assert_eq!(
-            refusal("--rounds many", |arguments| arguments.positive()),
-            "expected a number after --rounds, but got `many`"
+            refusal("--sizes 1,many", |arguments| arguments.numbers::<u64>()),
+            "expected a number after --sizes, but got `many`"
         );
         assert_eq!(
             refusal("--only bow", |arguments| arguments

@@ -33,6 +33,8 @@ const CERTIFICATES: &str = ".flo/certificates";
 /// Three nodes: those of `deploy/local`, or some without TLS.
 pub(crate) struct Cluster {
     binary: PathBuf,
+    /// Where data and logs are.
+    folder: PathBuf,
     /// None where nothing is encrypted.
     certificates: Option<PathBuf>,
     nodes: Vec<Node>,
@@ -140,6 +142,7 @@ impl Cluster {
         }
         Ok(Self {
             binary: binary.to_owned(),
+            folder: folder.join(OWN),
             certificates,
             nodes,
         })
@@ -158,6 +161,11 @@ impl Cluster {
     /// Where a node serves clients, peers and HTTP.
     pub(crate) fn addresses(&self, node_id: NodeId) -> [String; 3] {
         self.node(node_id).addresses()
+    }
+
+    /// Where a node keeps its data.
+    pub(crate) fn data_folder(&self, node_id: NodeId) -> PathBuf {
+        self.folder.join(format!("node{node_id}"))
     }
 
     /// A node's process.

@@ -15,6 +15,7 @@ mod figures;
 mod fix;
 mod flo;
 mod fuzz;
+mod growth;
 mod install;
 mod interrupt;
 mod jepsen;
@@ -50,6 +51,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     fix::SUBCOMMAND,
     figures::SUBCOMMAND,
     compare::SUBCOMMAND,
+    growth::SUBCOMMAND,
     fuzz::SUBCOMMAND,
     jepsen::SUBCOMMAND,
     jepsen::DRILL,

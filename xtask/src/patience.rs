@@ -34,6 +34,19 @@ pub(crate) fn wait_for<T>(
     }
 }
 
+/// Lets so much time pass, where time itself is what is wanted, and says how much it was.
+///
+/// # Errors
+/// If the work is interrupted.
+pub(crate) fn let_pass(time: Duration, interrupt: &Interrupt) -> Result<Duration> {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        interrupt.check()?;
+        pause();
+    }
+    Ok(began.elapsed())
+}
+
 /// Waits between two probes.
 #[allow(
     clippy::disallowed_methods,
@@ -65,6 +78,12 @@ mod tests {
         let never = || Ok(None::<()>);
         let error = wait_for("a leader", Duration::ZERO, &interrupt, never).unwrap_err();
         assert!(error.to_string().contains("a leader"), "{error}");
+    }
+
+    #[test]
+    fn time_passes_and_is_told() {
+        let time = Duration::from_millis(1);
+        assert!(let_pass(time, &Interrupt::never()).unwrap() >= time);
     }
 
     #[test]

@@ -41,6 +41,22 @@ impl Table {
         self.rows.iter().map(line).collect()
     }
 
+    /// The lines in Markdown, with the same columns.
+    pub(crate) fn markdown(&self) -> Vec<String> {
+        let columns = self.columns();
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => lines.push(columns.markdown(cells)),
+                Row::Remark(text) => lines.push(columns.markdown(std::slice::from_ref(text))),
+            }
+            if lines.len() == 1 {
+                lines.push(columns.rule());
+            }
+        }
+        lines
+    }
+
     fn columns(&self) -> Columns {
         let mut columns = Columns::default();
         let rows = self.rows.iter().filter_map(|row| match row {
@@ -84,6 +100,29 @@ impl Columns {
         line.trim_end().to_owned()
     }
 
+    fn markdown(&self, cells: &[String]) -> String {
+        let mut line = String::from("|");
+        for (column, width) in self.widths.iter().enumerate() {
+            let cell = cells.get(column).map_or("", String::as_str);
+            if self.are_numbers[column] {
+                line.push_str(&format!(" {cell:>width$} |"));
+            } else {
+                line.push_str(&format!(" {cell:<width$} |"));
+            }
+        }
+        line
+    }
+
+    /// What stands below the headings in Markdown.
+    fn rule(&self) -> String {
+        let mut line = String::from("|");
+        for (width, is_numbers) in self.widths.iter().zip(&self.are_numbers) {
+            let (dashes, end) = ("-".repeat(width + 1), if *is_numbers { ':' } else { '-' });
+            line.push_str(&format!("{dashes}{end}|"));
+        }
+        line
+    }
+
     fn remark(&self, text: &str) -> String {
         let gaps = 2 * self.widths.len().saturating_sub(1);
         let width = self.widths.iter().sum::<usize>() + gaps;
@@ -116,6 +155,22 @@ mod tests {
                 "pinnace      2  Lisbon",
                 "------- later --------",
                 "cog         11",
+            ]
+        );
+    }
+
+    #[test]
+    fn markdown_has_the_same_columns() {
+        let mut table = Table::new(&["ship", "masts"]);
+        table.add(["pinnace", "2"]);
+        table.add(["cog"]);
+        assert_eq!(
+            table.markdown(),
+            [
+                "| ship    | masts |",
+                "|---------|------:|",
+                "| pinnace |     2 |",
+                "| cog     |       |",
             ]
         );
     }

@@ -1,0 +1,187 @@
+//! What every series needs: clusters, loads on them, and figures of what they reported.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::load::Load;
+use super::options::Options;
+use super::report::Report;
+use super::show;
+use crate::cluster::Cluster;
+use crate::interrupt::Interrupt;
+use crate::sandbox::Sandbox;
+use crate::stages::say;
+use crate::{child, flo};
+
+/// What every series needs.
+pub(super) struct Bench<'a> {
+    /// The binary `flo`, as it is released.
+    pub(super) flo: PathBuf,
+    /// What the caller wants.
+    pub(super) options: &'a Options,
+    sandbox: &'a Sandbox,
+    /// How many reports were saved.
+    saved: Cell<u32>,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(flo: PathBuf, options: &'a Options, sandbox: &'a Sandbox) -> Self {
+        Self {
+            flo,
+            options,
+            sandbox,
+            saved: Cell::new(0),
+        }
+    }
+
+    /// Whether to go on.
+    pub(super) fn interrupt(&self) -> &Interrupt {
+        &self.sandbox.interrupt
+    }
+
+    /// Three nodes with nothing of an earlier cluster.
+    ///
+    /// # Errors
+    /// If they do not start or do not serve.
+    pub(super) fn start(&self) -> Result<Cluster> {
+        Cluster::start_afresh(&self.flo, self.sandbox.folder(), self.interrupt())
+    }
+
+    /// Puts a load on a cluster of its own.
+    ///
+    /// # Errors
+    /// If the nodes do not start or do not serve, or the load fails.
+    pub(super) fn measure_alone(&self, load: &Load) -> Result<Report> {
+        let cluster = self.start()?;
+        let report = self.measure(&cluster, load)?;
+        cluster.stop(self.interrupt())?;
+        Ok(report)
+    }
+
+    /// Puts a load on a cluster.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub(super) fn measure(&self, cluster: &Cluster, load: &Load) -> Result<Report> {
+        self.measure_beside(cluster, load, || Ok(()))
+    }
+
+    /// The same, while something else is done again and again.
+    ///
+    /// # Errors
+    /// If one of them fails.
+    pub(super) fn measure_beside(
+        &self,
+        cluster: &Cluster,
+        load: &Load,
+        beside: impl FnMut() -> Result<()>,
+    ) -> Result<Report> {
+        let Options {
+            seconds, warm_up, ..
+        } = *self.options;
+        let warm_up = warm_up.max(load.warm_up_min);
+        let mut arguments = load.arguments();
+        for (option, value) in [("--seconds", seconds), ("--warm-up", warm_up)] {
+            arguments.extend([option.to_owned(), value.to_string()]);
+        }
+        let length = Duration::from_secs(u64::from(seconds + warm_up));
+        self.run(cluster, (&load.name(), &arguments), length, beside)
+    }
+
+    /// Runs a load that knows by itself when it ends, at the latest after so long.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub(super) fn fill(&self, cluster: &Cluster, load: &Load, limit: Duration) -> Result<Report> {
+        let arguments = load.arguments();
+        self.run(cluster, (&load.name(), &arguments), limit, || Ok(()))
+    }
+
+    /// Draws a figure of reports; the options say over what.
+    ///
+    /// # Errors
+    /// If it cannot be drawn.
+    pub(super) fn plot<'b>(
+        &self,
+        name: &str,
+        options: &[&str],
+        reports: impl IntoIterator<Item = &'b Report>,
+    ) -> Result<PathBuf> {
+        let file = self.sandbox.folder().join(format!("{name}.svg"));
+        let mut command = flo::command(&self.flo);
+        command
+            .args(["bench", "plot"])
+            .args(options)
+            .arg("--out")
+            .arg(&file)
+            .args(reports.into_iter().map(|report| &report.file));
+        // What it says is that it has drawn.
+        child::first_line(&mut command)?;
+        Ok(file)
+    }
+
+    /// What `flo` prints as its help.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub(super) fn help(&self, words: &[&str]) -> Result<String> {
+        let mut command: Command = flo::command(&self.flo);
+        let output = command.args(words).arg("--help").output();
+        let output = output.context("expected `flo` to start")?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn run(
+        &self,
+        cluster: &Cluster,
+        (name, arguments): (&str, &[String]),
+        length: Duration,
+        beside: impl FnMut() -> Result<()>,
+    ) -> Result<Report> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut command = cluster.client().command(&words);
+        let load = ("flo bench", &mut command);
+        let printed = crate::load::measure_beside(self.sandbox, load, length, beside)
+            .with_context(|| format!("expected figures of `flo bench {name}`"))?;
+        let number = self.saved.replace(self.saved.get() + 1);
+        let file = self.sandbox.folder().join(format!("report-{number}.json"));
+        fs::write(&file, printed.to_string())?;
+        let report = Report::read(&printed, file)?;
+        say(format!("{name}: {}", told(&report)));
+        Ok(report)
+    }
+}
+
+/// A report in one line.
+fn told(report: &Report) -> String {
+    let [p50, p99, _, transition_p99] = show::latencies(report);
+    let transitions = match report.transition {
+        Some(_) => format!(", p99 of transitions {transition_p99} ms"),
+        None => String::new(),
+    };
+    let (rate, errors) = (report.rate, report.errors);
+    format!("{rate:.0}/s, p50 {p50} ms, p99 {p99} ms{transitions}, {errors} errors")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::report;
+    use super::*;
+
+    #[test]
+    fn a_line_tells_of_transitions_where_there_are_some() {
+        assert_eq!(
+            told(&report("steps", 1_200.4, 50.0)),
+            "1200/s, p50 50.00 ms, p99 100.00 ms, p99 of transitions 25.00 ms, 0 errors"
+        );
+        assert_eq!(
+            told(&report("start", 9_000.0, 6.0)),
+            "9000/s, p50 6.00 ms, p99 12.00 ms, 0 errors"
+        );
+    }
+}

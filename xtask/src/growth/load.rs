@@ -1,0 +1,89 @@
+//! One call of `flo bench`.
+
+use std::fmt::Display;
+
+/// A workload with its options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    words: Vec<String>,
+    /// What a figure of it is over, and a bench cannot know.
+    label: Option<String>,
+    /// For how long it runs before it is measured, in seconds, if it needs more than others.
+    pub(super) warm_up_min: u32,
+}
+
+impl Load {
+    /// Starts of runs that do nothing.
+    pub(super) fn start() -> Self {
+        Self::new("start")
+    }
+
+    /// Whole runs of three steps.
+    pub(super) fn steps() -> Self {
+        Self::new("steps")
+    }
+
+    /// Runs that go on waiting.
+    pub(super) fn parked() -> Self {
+        Self::new("parked")
+    }
+
+    /// The same with one more option.
+    pub(super) fn with(mut self, option: &str, value: impl Display) -> Self {
+        self.words.extend([option.to_owned(), value.to_string()]);
+        self
+    }
+
+    /// The same with a label.
+    pub(super) fn labelled(mut self, key: &str, value: impl Display) -> Self {
+        self.label = Some(format!("{key}={value}"));
+        self
+    }
+
+    /// The same with so much time at least before it is measured.
+    pub(super) fn warmed_up(mut self, seconds_min: u32) -> Self {
+        self.warm_up_min = seconds_min;
+        self
+    }
+
+    /// What it is called where its figures are told.
+    pub(super) fn name(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// The arguments of `flo`, but those of time.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let label = self.label.iter();
+        let label = label.flat_map(|label| ["--label".to_owned(), label.clone()]);
+        let words = self.words.iter().cloned();
+        std::iter::once("bench".to_owned())
+            .chain(words)
+            .chain(label)
+            .collect()
+    }
+
+    fn new(workload: &str) -> Self {
+        Self {
+            words: vec![workload.to_owned()],
+            label: None,
+            warm_up_min: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_an_argument_but_no_part_of_the_name() {
+        let load = Load::steps()
+            .with("--clients", 64)
+            .labelled("open_runs", 10);
+        assert_eq!(load.name(), "steps --clients 64");
+        assert_eq!(
+            load.arguments().join(" "),
+            "bench steps --clients 64 --label open_runs=10"
+        );
+    }
+}

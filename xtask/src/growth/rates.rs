@@ -1,0 +1,144 @@
+//! Work that begins at a rate below the peak, whether the cluster keeps up or not.
+
+use anyhow::Result;
+
+use super::bench::Bench;
+use super::load::Load;
+use super::peak;
+use super::report::{Latency, Report};
+use super::section::Section;
+use super::show::{UNKNOWN, fine, latencies, rate_wanted, whole};
+use crate::table::Table;
+
+/// Shares of the peak, in percent.
+const SHARES: [u8; 3] = [25, 50, 75];
+
+/// The share for which there is a target.
+const SHARE_JUDGED: u8 = 50;
+
+/// How many times the median the p99 may be there.
+const SPREAD_MAX: f64 = 5.0;
+
+/// What was measured at a share of the peak.
+struct Paced {
+    percent: u8,
+    report: Report,
+}
+
+/// Measures whole runs below their peak.
+///
+/// # Errors
+/// If a cluster does not start or serve, or a load fails.
+pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
+    let peak = peak::find(bench, &Load::steps())?;
+    let mut paced = Vec::new();
+    for percent in SHARES {
+        let load = Load::steps().with("--rate", peak::share(&peak, percent));
+        let report = bench.measure_alone(&load)?;
+        paced.push(Paced { percent, report });
+    }
+    let title = ["--x", "rate", "--title", "By the rate at which runs begin"];
+    let reports = paced.iter().map(|paced| &paced.report);
+    let drawn = bench.plot("rates", &title, reports)?;
+    let section = Section::default()
+        .paragraph(format!(
+            "`flo bench steps` did {} runs a second at its best, by {} clients. Then as many runs of three steps \
+             began each second as a share of that; latencies count from when each was to begin.",
+            whole(peak.rate),
+            peak.clients
+        ))
+        .table(&table(&paced))
+        .paragraph(verdict(&paced));
+    Ok(section.figure("Throughput and latency by the rate", drawn))
+}
+
+fn table(paced: &[Paced]) -> Table {
+    let mut table = Table::new(&[
+        "of peak, %",
+        "asked/s",
+        "runs/s",
+        "p50",
+        "p99",
+        "p99/p50",
+        "transition p50",
+        "transition p99",
+        "transition p99/p50",
+        "not begun",
+        "errors",
+    ]);
+    for Paced { percent, report } in paced {
+        let [p50, p99, transition_p50, transition_p99] = latencies(report);
+        table.add([
+            percent.to_string(),
+            rate_wanted(report),
+            whole(report.rate),
+            p50,
+            p99,
+            fine(report.latency.spread()),
+            transition_p50,
+            transition_p99,
+            spread(report.transition),
+            report.not_begun.to_string(),
+            report.errors.to_string(),
+        ]);
+    }
+    table
+}
+
+/// How far the tail is from the median where there is a target for it.
+fn verdict(paced: &[Paced]) -> String {
+    let mut judged = paced.iter().filter(|paced| paced.percent == SHARE_JUDGED);
+    let Some(Paced { report, .. }) = judged.next() else {
+        return String::new();
+    };
+    let of_transitions = report.transition.map(Latency::spread);
+    let is_met = |spread: f64| spread <= SPREAD_MAX;
+    let is_met = is_met(report.latency.spread()) && of_transitions.is_none_or(is_met);
+    let (runs, transitions) = (fine(report.latency.spread()), spread(report.transition));
+    let is_met = if is_met { "is met" } else { "is missed" };
+    format!(
+        "At {SHARE_JUDGED} % of the peak the p99 is {runs} times the median for runs and {transitions} times for \
+         transitions. The target of at most {SPREAD_MAX} {is_met}."
+    )
+}
+
+fn spread(latency: Option<Latency>) -> String {
+    latency.map_or_else(|| UNKNOWN.to_owned(), |latency| fine(latency.spread()))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::super::report::tests::report;
+    use super::*;
+
+    fn paced() -> Vec<Paced> {
+        let paced = |percent: u8| {
+            let mut report = report("steps", 10.0 * f64::from(percent), 6.0);
+            report.rate_wanted = Some(10 * u64::from(percent));
+            Paced { percent, report }
+        };
+        SHARES.map(paced).into()
+    }
+
+    #[test]
+    fn each_share_is_a_row() {
+        expect![[r#"
+            | of peak, % | asked/s | runs/s |  p50 |   p99 | p99/p50 | transition p50 | transition p99 | transition p99/p50 | not begun | errors |
+            |-----------:|--------:|-------:|-----:|------:|--------:|---------------:|---------------:|-------------------:|----------:|-------:|
+            |         25 |     250 |    250 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |
+            |         50 |     500 |    500 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |
+            |         75 |     750 |    750 | 6.00 | 12.00 |    2.00 |          12.50 |          25.00 |               2.00 |         0 |      0 |"#]].assert_eq(&table(&paced()).markdown().join("\n"));
+    }
+
+    #[test]
+    fn the_target_is_for_half_of_the_peak() {
+        let mut paced = paced();
+        expect!["At 50 % of the peak the p99 is 2.00 times the median for runs and 2.00 times for transitions. The target of at most 5 is met."].assert_eq(&verdict(&paced));
+        paced[0].report.latency.p99_ms = 1_000.0;
+        assert!(verdict(&paced).ends_with("is met."));
+        paced[1].report.latency.p99_ms = 31.0;
+        assert!(verdict(&paced).ends_with("is missed."));
+    }
+}

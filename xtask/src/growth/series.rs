@@ -1,0 +1,75 @@
+//! What is measured together, and makes a section of the page.
+
+use anyhow::Result;
+
+use super::bench::Bench;
+use super::section::Section;
+use super::{clients, idle, open_runs, payloads, rates, retention};
+
+/// A series that can be asked for by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Series {
+    /// More clients.
+    Clients,
+    /// Larger payloads.
+    Payloads,
+    /// More runs that are open.
+    OpenRuns,
+    /// Runs that are forgotten while others begin.
+    Retention,
+    /// Higher rates.
+    Rates,
+    /// Nothing to do.
+    Idle,
+}
+
+impl Series {
+    /// Each of them, in the order in which they are measured and told.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Clients,
+        Self::Payloads,
+        Self::OpenRuns,
+        Self::Retention,
+        Self::Rates,
+        Self::Idle,
+    ];
+
+    /// Its name on the command line, and that of its figures.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "clients",
+            Self::Payloads => "payloads",
+            Self::OpenRuns => "open-runs",
+            Self::Retention => "retention",
+            Self::Rates => "rates",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// The heading of its section.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Clients => "More clients",
+            Self::Payloads => "Larger payloads",
+            Self::OpenRuns => "More open runs",
+            Self::Retention => "Runs that expire under load",
+            Self::Rates => "Rates below the peak",
+            Self::Idle => "Nothing to do",
+        }
+    }
+
+    /// Measures it.
+    ///
+    /// # Errors
+    /// If a cluster does not start or serve, or a load fails.
+    pub(super) fn measure(self, bench: &Bench<'_>) -> Result<Section> {
+        match self {
+            Self::Clients => clients::measure(bench),
+            Self::Payloads => payloads::measure(bench),
+            Self::OpenRuns => open_runs::measure(bench),
+            Self::Retention => retention::measure(bench),
+            Self::Rates => rates::measure(bench),
+            Self::Idle => idle::measure(bench),
+        }
+    }
+}
