@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 
 use crate::flo::{self, Release};
 use crate::machine::Machine;
+use crate::requirements;
 use crate::sandbox::Sandbox;
 use crate::stages::{say, show_duration};
 use crate::subcommand::Subcommand;
@@ -81,6 +82,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let options = Options::read(arguments)?;
     println!("==> Fetch what is compared, and build flo for release");
     let others = Others::prepare(&options)?;
+    requirements::ensure()?;
     let flo = Release::find()?;
     let peers = flo::build_release("flotilla-peers", "flotilla-peers")?;
     let machine = Machine::look(others.versions(&flo)?);

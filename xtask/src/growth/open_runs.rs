@@ -62,10 +62,11 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
         ))
         .table(&tables::loads(&stages))
         .paragraph(
-            "After those loads, whose ended runs stay for an hour (what ended in warm-ups is not counted): memory and data directory of each \
-             node, the leader's first; the time from the start of a follower that was killed (SIGKILL) until it was \
-             ready; and a snapshot of the leader, whose files are shared with its state as far as they can be. Then \
-             whole runs by as many clients, while the nodes made snapshots one after another without a pause.",
+            "After those loads, whose ended runs stay for an hour (what ended in warm-ups is not counted): memory and \
+             data directory of each node, the leader's first; the time from the start of a follower that was killed \
+             (SIGKILL) until it was ready; and a snapshot of the leader, whose files are shared with its state as far \
+             as they can be. Then whole runs by as many clients, while the nodes made snapshots one after another \
+             without a pause.",
         )
         .table(&tables::state(&stages));
     Ok(section.figure("Throughput and latency by the number of open runs", drawn))
