@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Reads `500ms`, `10s`, `2m`, or a bare number of seconds.
+/// Reads `500ms`, `10s`, `2m`, `1h`, `7d`, or a bare number of seconds.
 ///
 /// # Errors
 /// A sentence, when it is none of these, or 0.
@@ -12,6 +12,8 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         "ms" => 1,
         "" | "s" => 1_000,
         "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
         _ => return Err(expected(text)),
     };
     let number: u64 = digits.parse().map_err(|_| expected(text))?;
@@ -39,7 +41,7 @@ pub(crate) fn show_ms(length_ms: u64) -> String {
 }
 
 fn expected(text: &str) -> String {
-    format!("expected a time above 0 as 500ms, 10s, 2m or 10, but it is {text:?}")
+    format!("expected a time above 0 as 500ms, 10s, 2m, 1h, 7d or 10, but it is {text:?}")
 }
 
 #[cfg(test)]
@@ -47,11 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_milliseconds_seconds_and_minutes() {
+    fn units_go_from_milliseconds_to_days() {
         assert_eq!(parse("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(parse("7"), Ok(Duration::from_secs(7)));
         assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse("1h"), Ok(Duration::from_secs(3_600)));
+        assert_eq!(parse("7d"), Ok(Duration::from_secs(604_800)));
     }
 
     #[test]
@@ -80,7 +84,7 @@ mod tests {
             "0ms",
             "-1s",
             "1.5s",
-            "1h",
+            "1w",
             "10 s",
             "99999999999999999999m",
         ] {

@@ -1,7 +1,7 @@
 //! Packs what waits into entries and hands the answers back.
 //!
 //! Each entry costs a round of messages, a sync on every member and a write of its state, whatever it holds. So
-//! while one is under way, the next gathers what comes, for half of what a round takes: on an idle cluster that
+//! while one is under way, the next gathers what comes, for three quarters of what a round takes: on an idle cluster that
 //! is the time in which the first one ends, and under load entries grow with the queue instead of in number.
 
 use crate::batch::OFFERS_BYTES_MAX;

@@ -6,7 +6,7 @@ use super::payload::Payloads;
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::setup::{create_workflow, start_runs};
-use super::start::{SOURCE, WORKFLOW};
+use super::start::{self, RETENTION_MS, WORKFLOW};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -48,7 +48,7 @@ pub(crate) struct Read {
 impl Read {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let bench = Bench::open(session, &self.load, &self.report, &[])?;
-        create_workflow(bench.client(), SOURCE).await?;
+        create_workflow(bench.client(), &start::source(RETENTION_MS)).await?;
         let payloads = Payloads::new(self.payload);
         let run_ids = start_runs(bench.client(), (WORKFLOW, self.runs), &payloads).await?;
         let reads = Reads {

@@ -3,12 +3,30 @@
 use super::payload::Payloads;
 use super::runs;
 use crate::failure::Failure;
+use crate::period;
+use clap::Args;
 use flotilla_client::Client;
 use flotilla_client::v1::{ActionType, CreateWorkflowRequest, RegisterActionRequest};
 use futures::{StreamExt, TryStreamExt, stream};
+use std::time::Duration;
 
 /// Calls that are under way at a time while something is set up.
 pub(super) const CALLS_UNDER_WAY: usize = 64;
+
+/// For how long a bench leaves behind what it made.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Keeping {
+    /// For how long the runs stay once they have ended
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = period::parse)]
+    retention: Duration,
+}
+
+impl Keeping {
+    /// The same, as definitions have it: in milliseconds.
+    pub(super) fn retention_ms(self) -> u128 {
+        self.retention.as_millis()
+    }
+}
 
 /// Stores a definition, unless it is there already, and makes it the one that starts take.
 pub(super) async fn create_workflow(client: &Client, source: &str) -> Result<(), Failure> {

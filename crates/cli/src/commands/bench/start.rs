@@ -6,7 +6,7 @@ use super::payload::Payloads;
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
-use super::setup::create_workflow;
+use super::setup::{Keeping, create_workflow};
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -15,22 +15,29 @@ use tokio::time::Instant;
 pub(super) const WORKFLOW: &str = "flo-bench-start";
 
 /// The action is never registered, so the one step ends where it begins: in the turn of the start.
-pub(super) const SOURCE: &str = r#"
+pub(super) fn source(retention_ms: u128) -> String {
+    format!(
+        r#"
 kind: Workflow
-name: flo-bench-start
+name: {WORKFLOW}
 version: "2"
-retention_ms: 3600000
+retention_ms: {retention_ms}
 start:
   run: "@actions/flo-bench-nobody"
-  transitions: {target_not_found: flo.Completed, failure: flo.Failed}
-"#;
+  transitions: {{target_not_found: flo.Completed, failure: flo.Failed}}
+"#
+    )
+}
+
+/// How long runs are kept where nobody says so: an hour, in milliseconds.
+pub(super) const RETENTION_MS: u128 = 3_600_000;
 
 /// Measure starts of runs that do nothing
 ///
 /// A run has one step, whose action does not exist: it ends at once, without a worker. What is measured is the
 /// acknowledged start.
 ///
-/// What stays: the definition, and the runs for an hour.
+/// What stays: the definition, and the runs until their --retention is over.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench start --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
@@ -39,6 +46,9 @@ pub(crate) struct Start {
     /// How many bytes the input of each run has, beside a number
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     payload: u32,
+
+    #[command(flatten)]
+    keeping: Keeping,
 
     #[command(flatten)]
     load: LoadFlags,
@@ -50,7 +60,7 @@ pub(crate) struct Start {
 impl Start {
     pub(crate) async fn run(self, session: &Session) -> Result<(), Failure> {
         let bench = Bench::open(session, &self.load, &self.report, &[])?;
-        create_workflow(bench.client(), SOURCE).await?;
+        create_workflow(bench.client(), &source(self.keeping.retention_ms())).await?;
         let starts = Starts {
             payloads: Payloads::new(self.payload),
         };
@@ -86,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_workflow_is_valid() {
-        let parsed = flotilla_dsl::parse(SOURCE);
+        let parsed = flotilla_dsl::parse(&source(RETENTION_MS));
         assert!(parsed.findings.is_empty(), "{:?}", parsed.findings);
     }
 }

@@ -6,7 +6,7 @@ use super::payload::Payloads;
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
-use super::setup::{create_workflow, register_action};
+use super::setup::{Keeping, create_workflow, register_action};
 use super::workers::{Crew, Setup};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -31,7 +31,7 @@ const STAGES: &[&str] = &["transition"];
 /// With --workers 0 they are processes of yours: workers of the action `flo-bench-step`, in the same namespace, which
 /// answer the input {"n": N, …} with {"n": N + 1, "at": T}, where T is the time in microseconds since 1970.
 ///
-/// What stays: the definition and the action, and the runs for an hour.
+/// What stays: the definition and the action, and the runs until their --retention is over.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  flo bench steps --steps 3 --clients 64 --seconds 10 --endpoint 127.0.0.1:9000,127.0.0.1:9010"
@@ -54,6 +54,9 @@ pub(crate) struct Steps {
     payload: u32,
 
     #[command(flatten)]
+    keeping: Keeping,
+
+    #[command(flatten)]
     load: LoadFlags,
 
     #[command(flatten)]
@@ -67,7 +70,8 @@ impl Steps {
             0 => format!("flo-bench-steps-{}", self.steps),
             _ => format!("flo-bench-steps-{}-with-data", self.steps),
         };
-        let source = source(&workflow, self.steps, self.payload > 0);
+        let retention_ms = self.keeping.retention_ms();
+        let source = source((&workflow, retention_ms), self.steps, self.payload > 0);
         // Before the workers, who may be others.
         register_action(bench.client(), ACTION).await?;
         create_workflow(bench.client(), &source).await?;
@@ -95,9 +99,9 @@ impl Steps {
 }
 
 /// A workflow whose steps pass on what they count.
-fn source(name: &str, steps: u16, has_data: bool) -> String {
+fn source((name, retention_ms): (&str, u128), steps: u16, has_data: bool) -> String {
     let mut source = format!(
-        "kind: Workflow\nname: {name}\nversion: \"1\"\nretention_ms: 3600000\n\
+        "kind: Workflow\nname: {name}\nversion: \"1\"\nretention_ms: {retention_ms}\n\
          start: {{run: \"@actions/{ACTION}\", transitions: {{success: {}, failure: flo.Failed}}}}\n",
         target(2, steps)
     );
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn the_workflows_are_valid() {
         for (steps, has_data) in [(1, false), (2, true), (3, false), (100, true)] {
-            let source = source("flo-bench-steps", steps, has_data);
+            let source = source(("flo-bench-steps", 1_000), steps, has_data);
             let findings = flotilla_dsl::parse(&source).findings;
             assert!(findings.is_empty(), "{source}\n{findings:?}");
         }
