@@ -52,7 +52,7 @@ impl Cache {
         record: Option<&Arc<T::Record>>,
         bytes: usize,
     ) {
-        if T::IS_HOT {
+        if T::IS_HOT && record.is_none_or(|record| T::is_worked_on(record)) {
             let record = record.map(|record| record.clone() as AnyRecord);
             self.put(KeyBytes::from_slice(key), record, bytes);
         }
@@ -60,8 +60,13 @@ impl Cache {
 
     /// Follows a write, `bytes` long in the store.
     pub(crate) fn follow(&mut self, key: KeyBytes, cell: &Cell, bytes: usize) {
-        if cell.is_hot() {
+        if !cell.is_hot() {
+            return;
+        }
+        if cell.is_worked_on() {
             self.put(key, Some(cell.any_record()), bytes);
+        } else {
+            self.forget(&key);
         }
     }
 
@@ -148,5 +153,31 @@ mod tests {
         assert_eq!(cache.get::<Workflows>(&key("a")), Some(Some(record())));
         cache.forget(&key("a"));
         assert_eq!(cache.get::<Workflows>(&key("a")), None);
+    }
+
+    /// Of which only what is still open is worked on.
+    struct Probes;
+
+    impl Table for Probes {
+        const NUMBER: u8 = 255;
+        const IS_HOT: bool = true;
+        type Key = u64;
+        type Record = bool;
+
+        fn is_worked_on(is_open: &bool) -> bool {
+            *is_open
+        }
+    }
+
+    #[test]
+    fn what_nobody_works_on_any_more_is_not_kept() {
+        let mut cache = Cache::new();
+        let key = || row_key::<Probes>(&1).into_bytes();
+        cache.follow(key(), &Cell::new::<Probes>(Arc::new(true)), 10);
+        assert_eq!(cache.get::<Probes>(&key()), Some(Some(Arc::new(true))));
+        cache.follow(key(), &Cell::new::<Probes>(Arc::new(false)), 10);
+        assert_eq!((cache.get::<Probes>(&key()), cache.bytes), (None, 0));
+        cache.keep::<Probes>(&key(), Some(&Arc::new(false)), 10);
+        assert_eq!(cache.get::<Probes>(&key()), None);
     }
 }

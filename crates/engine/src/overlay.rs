@@ -22,6 +22,7 @@ pub(crate) struct Cell {
 struct Kind {
     encode_into: fn(&(dyn Any + Send + Sync), &mut Vec<u8>),
     is_hot: bool,
+    is_worked_on: fn(&(dyn Any + Send + Sync)) -> bool,
 }
 
 /// Gives each table its [`Kind`].
@@ -31,6 +32,7 @@ impl<T: Table> KindOf<T> {
     const KIND: Kind = Kind {
         encode_into: encode_any::<T>,
         is_hot: T::IS_HOT,
+        is_worked_on: |record| T::is_worked_on(typed::<T>(record)),
     };
 }
 
@@ -50,9 +52,14 @@ impl Cell {
         self.record.clone()
     }
 
-    /// Whether its table's records are kept in the cache.
+    /// Whether the cache follows its table.
     pub(crate) fn is_hot(&self) -> bool {
         self.kind.is_hot
+    }
+
+    /// Whether the cache keeps this record.
+    pub(crate) fn is_worked_on(&self) -> bool {
+        (self.kind.is_worked_on)(self.record.as_ref())
     }
 
     /// Appends the persisted form of the record.
@@ -62,10 +69,13 @@ impl Cell {
 }
 
 fn encode_any<T: Table>(record: &(dyn Any + Send + Sync), bytes: &mut Vec<u8>) {
-    let record: &T::Record = record
+    codec::encode_into(&VersionedRef::V1(typed::<T>(record)), bytes);
+}
+
+fn typed<T: Table>(record: &(dyn Any + Send + Sync)) -> &T::Record {
+    record
         .downcast_ref()
-        .expect("a cell is made with its table");
-    codec::encode_into(&VersionedRef::V1(record), bytes);
+        .expect("a cell is made with its table")
 }
 
 /// The record as its table's.

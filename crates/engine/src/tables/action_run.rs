@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 tables! {
     /// By number. Live as long as their run; stand-alone ones until retention ends.
-    15 ActionRuns(ActionRunNumber) -> ActionRunRecord, HOT;
+    15 ActionRuns(ActionRunNumber) -> ActionRunRecord, HOT while |action_run| action_run.status.is_open();
     /// Action runs by action. Live as long as the action run.
     16 ActionRunsByAction((Namespace, ActionName, ActionRunNumber)) -> ();
     /// Stand-alone action runs by the caller's key (A2). Live as long as the action run.

@@ -110,6 +110,10 @@ pub trait Table {
     const NUMBER: u8;
     /// Whether decoded records are kept in the engine's cache (design rule 4).
     const IS_HOT: bool = false;
+    /// Whether this record of a hot table is kept: what nobody will work on again only takes the room of others.
+    fn is_worked_on(_: &Self::Record) -> bool {
+        true
+    }
     /// The key behind the number.
     type Key: Key;
     /// The record.
@@ -241,16 +245,24 @@ fn damaged_key(table: u8, key: &[u8]) -> StoreError {
     StoreError(format!("expected a key of table {table}, but found {key:02x?}").into())
 }
 
-/// Declares tables: number, name, key and record.
+/// Declares tables: number, name, key and record, and whether decoded records are kept, perhaps only some.
 macro_rules! tables {
-    ($($(#[$doc:meta])* $number:literal $name:ident($key:ty) -> $record:ty $(, $hot:ident)?;)*) => {$(
+    ($($(#[$doc:meta])* $number:literal $name:ident($key:ty) -> $record:ty $(, $hot:ident $(while $is_worked_on:expr)?)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
 
         impl crate::tables::Table for $name {
             const NUMBER: u8 = $number;
-            $(const IS_HOT: bool = crate::tables::$hot;)?
+            $(
+                const IS_HOT: bool = crate::tables::$hot;
+                $(
+                    fn is_worked_on(record: &Self::Record) -> bool {
+                        let is_worked_on: fn(&Self::Record) -> bool = $is_worked_on;
+                        is_worked_on(record)
+                    }
+                )?
+            )?
             type Key = $key;
             type Record = $record;
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 tables! {
     /// By number. Live until retention ends.
-    6 Runs(RunNumber) -> RunRecord, HOT;
+    6 Runs(RunNumber) -> RunRecord, HOT while |run| run.status.is_open();
     /// Runs whose caller chose the id (W20). Live as long as the run.
     7 RunNames((Namespace, RunId)) -> RunNumber;
     /// Runs by idempotency key (W20). Live as long as the run.
