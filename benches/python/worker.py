@@ -77,6 +77,7 @@ class Worker:
                 worker_id=self.worker_id,
                 incarnation=self.incarnation,
                 actions=self.actions,
+                takes_batches=True,
             )
         )
         heartbeat = asyncio.create_task(self.keep_alive(stream))
@@ -86,18 +87,21 @@ class Worker:
             heartbeat.cancel()
 
     async def take_tasks(self, stream):
-        """Runs each task as it comes: a step is over at once, so every slot is free again."""
+        """Runs tasks as they come: a step is over at once, so every slot is free again."""
         received = offered = 0
         async for message in stream.call:
             kind = message.WhichOneof("message")
-            if kind == "task":
-                received += 1
-                completion = worker_pb2.TaskCompletion(
-                    task_token=message.task.task_token, output=step(message.task)
-                )
-                await stream.say(completion=completion)
-            elif kind == "result" and message.result.result.HasField("error"):
-                raise Refused(message.result.result.error.message)
+            if kind == "tasks":
+                tasks = message.tasks.tasks
+                received += len(tasks)
+                completions = [
+                    worker_pb2.TaskCompletion(task_token=task.task_token, output=step(task)) for task in tasks
+                ]
+                await stream.complete(completions)
+            elif kind == "results":
+                for result in message.results.results:
+                    if result.result.HasField("error"):
+                        raise Refused(result.result.error.message)
             elif kind == "hello_ok" and not self.is_announced:
                 self.is_announced = True
                 print("ready", flush=True)
@@ -126,8 +130,19 @@ class Stream:
     async def say(self, **message):
         """Sends one message."""
         async with self.turn:
-            self.sequence += 1
-            await self.call.write(worker_pb2.WorkerMessage(sequence=self.sequence, **message))
+            await self.write(1, message)
+
+    async def complete(self, completions):
+        """Sends completions in one message, in which each has a number of its own."""
+        async with self.turn:
+            batch = worker_pb2.TaskCompletions(completions=completions)
+            await self.write(len(completions), {"completions": batch})
+
+    async def write(self, count, message):
+        """Sends a message that takes so many numbers."""
+        first = self.sequence + 1
+        self.sequence += count
+        await self.call.write(worker_pb2.WorkerMessage(sequence=first, **message))
 
 
 def leader(error):

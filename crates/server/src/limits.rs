@@ -89,7 +89,11 @@ pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
 pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
 /// Reports of one stream that may be under way at once; further ones wait in the stream.
 pub(crate) const REPORTS_UNDER_WAY_MAX: usize = 1_024;
-/// Reports in one call.
+/// Tasks in one message of a worker's stream.
+pub(crate) const TASKS_BATCH_MAX: usize = 256;
+/// With so many bytes of tasks a message is full: what clients take by default has room for it and one task more.
+pub(crate) const TASKS_BATCH_BYTES: usize = 1 << 20;
+/// Reports in one call, or in one message of a stream.
 pub(crate) const REPORTS_BATCH_MAX: usize = 1_000;
 /// How long a report on a stream may take before its worker is told to try again.
 pub(crate) const REPORT_DEADLINE: Duration = Duration::from_secs(30);
@@ -165,6 +169,7 @@ const _: () = assert!(
     TRIGGERS_UNDER_WAY_MAX as u64 * TRIGGER_FIRINGS_MAX as u64 * READ_BYTES_MAX <= 96 << 20
 );
 const _: () = assert!(HELD_TASKS_MAX >= 2 * SLOTS_MAX as usize);
+const _: () = assert!(TASKS_BATCH_BYTES + TASK_BYTES_MAX < AWAIT_BYTES_MAX);
 // One task, however large, passes through each of them.
 const _: () = assert!(TASK_BYTES_MAX < AWAIT_BYTES_MAX);
 const _: () = assert!(TASK_BYTES_MAX < STREAM_BYTES_MAX as usize);

@@ -330,6 +330,7 @@ mod tests {
             Some(Message::Failure(failure)) => format!("failure {}", failure.task_token),
             Some(Message::Touch(touch)) => format!("touch {}", touch.task_token),
             Some(Message::Heartbeat(load)) => format!("heartbeat {}", load.current_load),
+            Some(Message::Completions(batch)) => panic!("expected one, but found {batch:?}"),
         }
     }
 

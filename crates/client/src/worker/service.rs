@@ -188,6 +188,7 @@ impl Service {
             incarnation: self.incarnation,
             actions: self.setup.actions(),
             held_task_tokens: Vec::new(),
+            takes_batches: true,
         });
         Link::open(&self.client, hello)
             .await

@@ -88,7 +88,16 @@ impl Service {
     fn receive(&mut self, message: Message) -> Option<SessionEnd> {
         match message {
             Message::Task(task) => self.take(task),
+            Message::Tasks(batch) => batch.tasks.into_iter().for_each(|task| self.take(task)),
             Message::Result(result) => return self.settle(result),
+            Message::Results(batch) => {
+                let mut end = None;
+                for result in batch.results {
+                    let one = self.settle(result);
+                    end = end.or(one);
+                }
+                return end;
+            }
             Message::HelloOk(hello_ok) => self.greeted(hello_ok),
             Message::Draining(v1::Draining {}) => self.drain(),
             Message::Cancelled(cancelled) => {

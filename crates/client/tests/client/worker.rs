@@ -258,6 +258,25 @@ async fn a_report_is_repeated_until_it_is_answered() {
 }
 
 #[tokio::test]
+async fn tasks_and_answers_may_come_several_in_one_message() {
+    let mut node = FakeNode::start().await;
+    let _worker = run(builder(&[&node]).action("work", done));
+    node.register().await;
+    let (mut stream, hello) = node.worker().await.accept().await;
+    assert!(hello.takes_batches);
+    stream.assign_together(&["t1", "t2"], LONG).await;
+    let (first, _) = completion(&mut stream).await;
+    let (second, _) = completion(&mut stream).await;
+    stream.accept_together(&[second, first]).await;
+    stream
+        .end(refusal(Code::Unavailable, "outcome_unknown"))
+        .await;
+
+    let (_stream, hello) = node.worker().await.accept().await;
+    assert_eq!(hello.held_task_tokens, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_report_that_the_leader_could_not_decide_is_repeated() {
     let mut node = FakeNode::start().await;
     let _worker = run(builder(&[&node]).action("work", done));

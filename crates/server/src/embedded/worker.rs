@@ -85,6 +85,7 @@ impl Worker {
             incarnation: self.registration.incarnation,
             actions: known.iter().map(ToString::to_string).collect(),
             held_task_tokens: self.crew.tokens().map(ToString::to_string).collect(),
+            takes_batches: false,
         };
         let link = Link::open(&self.shared.context, hello).await;
         let mut link = link.map_err(|status| Refusal::unavailable(status.message()))?;
@@ -162,6 +163,8 @@ impl Worker {
                     return Some(StreamEnd::Again);
                 }
             }
+            // The hello asks for none.
+            Message::Tasks(_) | Message::Results(_) => {}
         }
         None
     }

@@ -20,6 +20,7 @@ pub(super) struct Greeting {
     incarnation: u64,
     actions: BTreeSet<ActionName>,
     held: BTreeSet<TaskToken>,
+    takes_batches: bool,
 }
 
 /// How a worker stands once its poll is open.
@@ -50,11 +51,17 @@ impl Greeting {
             incarnation: hello.incarnation,
             actions: actions?,
             held: held.filter_map(|token| token.parse().ok()).collect(),
+            takes_batches: hello.takes_batches,
         })
     }
 
     pub(super) fn key(&self) -> &WorkerKey {
         &self.key
+    }
+
+    /// Whether the worker takes several things in one message.
+    pub(super) fn takes_batches(&self) -> bool {
+        self.takes_batches
     }
 
     pub(super) fn incarnation(&self) -> u64 {

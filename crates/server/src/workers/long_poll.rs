@@ -45,6 +45,7 @@ pub(super) async fn await_tasks(
         incarnation: asked.incarnation,
         actions: asked.actions,
         held_task_tokens: asked.held_task_tokens,
+        takes_batches: true,
     })?;
     let mut poll = hub.open(greeting.request(context)?)?;
     let standing = greeting.standing(context)?;

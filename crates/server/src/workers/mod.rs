@@ -14,6 +14,7 @@ mod registry;
 mod reports;
 mod service;
 mod session;
+mod voice;
 
 pub(crate) use demand::Looked;
 pub(crate) use hub::Hub;

@@ -22,7 +22,7 @@ pub(super) async fn answer(
     context: Arc<Context>,
     (key, incarnation): (WorkerKey, u64),
     (sequence, heard): (u64, Heard),
-) -> (u64, v1::ItemResult) {
+) -> v1::MessageResult {
     let body = match heard {
         Heard::Completion(completion) => completion_body(completion),
         Heard::Acceptance(acceptance) => acceptance_body(&acceptance),
@@ -33,9 +33,9 @@ pub(super) async fn answer(
             incarnation,
             load: load.current_load,
         })),
-        Heard::Hello(_) | Heard::Slots(_) => Err(Refusal::invalid(
+        Heard::Hello(_) | Heard::Slots(_) | Heard::Completions(_) => Err(Refusal::invalid(
             "message",
-            "expected a report, but found slots or a hello",
+            "expected one report, but found slots, a hello or several",
         )),
     };
     let result = submit(
@@ -44,7 +44,10 @@ pub(super) async fn answer(
         Instant::now() + REPORT_DEADLINE,
     )
     .await;
-    (sequence, result)
+    v1::MessageResult {
+        sequence,
+        result: Some(result),
+    }
 }
 
 /// Submits the items of a batch together: they travel in one entry.

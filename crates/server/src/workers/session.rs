@@ -1,17 +1,23 @@
 //! One worker's stream at the leader (A22).
 
 use super::assignment;
-use super::channel::{Bounds, NotSent, Receiver, Sender, channel};
-use super::greeting::Greeting;
+use super::channel::{Bounds, Receiver, Sender, channel};
+use super::greeting::{Greeting, bounded};
 use super::hub::{Hub, OpenPoll};
 use super::poll::{PollClosed, ToWorker};
 use super::reports;
+use super::voice::Voice;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
-use crate::limits::{HELLO_DEADLINE, REPORTS_UNDER_WAY_MAX, STREAM_BYTES_MAX, STREAM_MESSAGES_MAX};
+use crate::limits::{
+    HELLO_DEADLINE, REPORTS_BATCH_MAX, REPORTS_UNDER_WAY_MAX, STREAM_BYTES_MAX,
+    STREAM_MESSAGES_MAX, TASKS_BATCH_BYTES, TASKS_BATCH_MAX,
+};
 use flotilla_api::v1;
 use flotilla_engine::Assignment;
+use futures::FutureExt;
 use futures::Stream;
+use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
 use std::sync::Arc;
@@ -36,7 +42,11 @@ struct Greeted<'s> {
     session: &'s mut Session,
     greeting: Greeting,
     poll: OpenPoll,
+    voice: Voice,
 }
+
+/// What becomes of a report.
+type Answer = BoxFuture<'static, v1::MessageResult>;
 
 impl From<PollClosed> for Refusal {
     fn from(closed: PollClosed) -> Self {
@@ -96,10 +106,12 @@ impl Session {
         };
         let greeting = Greeting::new(hello)?;
         let poll = self.hub.open(greeting.request(&self.context)?)?;
+        let voice = Voice::new(self.outgoing.clone(), greeting.takes_batches());
         let mut greeted = Greeted {
             session: self,
             greeting,
             poll,
+            voice,
         };
         greeted.exchange().await
     }
@@ -137,15 +149,18 @@ impl Greeted<'_> {
                     Some(message) => self.deliver(message).await?,
                     None => return Err(self.poll.why_closed().into()),
                 },
-                Some((sequence, result)) = reports.next() => {
-                    let result = Some(result);
-                    self.say(Say::Result(v1::MessageResult { sequence, result })).await?;
+                Some(first) = reports.next() => {
+                    let mut results = vec![first];
+                    while results.len() < REPORTS_BATCH_MAX
+                        && let Some(Some(next)) = reports.next().now_or_never()
+                    {
+                        results.push(next);
+                    }
+                    self.voice.results(results).await?;
                 }
                 heard = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
                     let Ok(Some(heard)) = heard else { return Ok(()) };
-                    if let Some(report) = self.hear(heard)? {
-                        reports.push(report);
-                    }
+                    reports.extend(self.hear(heard)?);
                 }
             }
         }
@@ -162,44 +177,68 @@ impl Greeted<'_> {
             v1::WorkerStatus::Active
         };
         let status = status.into();
-        self.say(Say::HelloOk(v1::HelloOk { status })).await?;
+        let hello_ok = Say::HelloOk(v1::HelloOk {
+            status,
+            takes_batches: true,
+        });
+        self.voice.say(hello_ok).await?;
         for task in standing.leases {
             if let Some(task) = self.greeting.missing(&self.session.context, task)? {
                 self.poll.count_task();
-                self.say(Say::Task(task)).await?;
+                self.voice.tasks(vec![task]).await?;
             }
         }
         Ok(())
     }
 
-    /// Sends on what an entry had for the worker.
-    async fn deliver(&self, message: ToWorker) -> Result<(), Refusal> {
-        match message {
-            ToWorker::Task(assignment) => self.deliver_task(*assignment).await,
-            ToWorker::Revoked(token) => self.say(assignment::cancelled(token)).await,
-            ToWorker::Draining => self.say(Say::Draining(v1::Draining {})).await,
+    /// Sends on what an entry had for the worker, and what else is there already: tasks that come together travel
+    /// together.
+    async fn deliver(&mut self, first: ToWorker) -> Result<(), Refusal> {
+        let (mut tasks, mut bytes) = (Vec::new(), 0);
+        let mut next = Some(first);
+        while let Some(message) = next {
+            match message {
+                ToWorker::Task(assignment) => {
+                    if let Some(task) = self.read(*assignment) {
+                        bytes += task.encoded_len();
+                        tasks.push(task);
+                    }
+                }
+                ToWorker::Revoked(token) => {
+                    self.voice.tasks(std::mem::take(&mut tasks)).await?;
+                    self.voice.say(assignment::cancelled(token)).await?;
+                }
+                ToWorker::Draining => {
+                    self.voice.tasks(std::mem::take(&mut tasks)).await?;
+                    self.voice.say(Say::Draining(v1::Draining {})).await?;
+                }
+            }
+            let is_full = tasks.len() == TASKS_BATCH_MAX || bytes >= TASKS_BATCH_BYTES;
+            next = if is_full {
+                None
+            } else {
+                self.poll.next_ready()
+            };
         }
+        self.voice.tasks(tasks).await
     }
 
-    async fn deliver_task(&self, assignment: Assignment) -> Result<(), Refusal> {
+    fn read(&self, assignment: Assignment) -> Option<v1::TaskAssignment> {
         let task_id = assignment.token.task_id();
         match assignment::read(&self.session.context, assignment) {
-            Ok(task) => self.say(Say::Task(task)).await,
+            Ok(task) => Some(task),
             // The lease stands: the task is handed out again when the worker polls anew, or its
             // lease ends.
             Err(refusal) => {
                 tracing::warn!(task = %task_id, %refusal, "a task was not delivered");
                 self.poll.discount_task();
-                Ok(())
+                None
             }
         }
     }
 
-    /// Takes a message in; a report is to be answered.
-    fn hear(
-        &self,
-        heard: v1::WorkerMessage,
-    ) -> Result<Option<impl Future<Output = (u64, v1::ItemResult)> + use<>>, Refusal> {
+    /// Takes a message in; the reports in it are to be answered.
+    fn hear(&self, heard: v1::WorkerMessage) -> Result<Vec<Answer>, Refusal> {
         match heard.message {
             Some(Heard::Slots(slots)) => {
                 if self.poll.is_draining() {
@@ -208,31 +247,25 @@ impl Greeted<'_> {
                     self.poll.set_draining(standing.is_draining);
                 }
                 self.poll.set_total(slots.tasks_total_max)?;
-                Ok(None)
+                Ok(Vec::new())
+            }
+            Some(Heard::Completions(v1::TaskCompletions { completions })) => {
+                bounded("completions", completions.len(), REPORTS_BATCH_MAX)?;
+                let completions = completions.into_iter().map(Heard::Completion);
+                let numbered = (heard.sequence..).zip(completions);
+                Ok(numbered.map(|report| self.answer(report)).collect())
             }
             Some(Heard::Hello(_)) | None => Err(Refusal::invalid(
                 "message",
                 "expected a report or slots, but the message is empty or a second hello",
             )),
-            Some(report) => Ok(Some(reports::answer(
-                Arc::clone(&self.session.context),
-                (self.greeting.key().clone(), self.greeting.incarnation()),
-                (heard.sequence, report),
-            ))),
+            Some(report) => Ok(vec![self.answer((heard.sequence, report))]),
         }
     }
 
-    /// Sends a message as soon as there is room for it. A refusal because the worker is gone reaches
-    /// nobody.
-    async fn say(&self, message: Say) -> Result<(), Refusal> {
-        let message = v1::ServerMessage {
-            message: Some(message),
-        };
-        let bytes = message.encoded_len();
-        let sent = self.session.outgoing.send(Ok(message), bytes).await;
-        sent.map_err(|NotSent| {
-            Refusal::unavailable("expected the worker to listen, but it is gone")
-        })
+    fn answer(&self, report: (u64, Heard)) -> Answer {
+        let worker = (self.greeting.key().clone(), self.greeting.incarnation());
+        reports::answer(Arc::clone(&self.session.context), worker, report).boxed()
     }
 }
 

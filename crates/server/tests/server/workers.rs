@@ -37,8 +37,12 @@ impl Stream {
     }
 
     async fn say(&self, message: Message) {
+        self.say_numbered(1, message).await;
+    }
+
+    async fn say_numbered(&self, sequence: u64, message: Message) {
         let message = v1::WorkerMessage {
-            sequence: 1,
+            sequence,
             message: Some(message),
         };
         self.outgoing.send(message).await.unwrap();
@@ -140,6 +144,73 @@ async fn a_hello_with_too_many_actions_is_refused() {
         ..awaiting("w", 1)
     };
     assert_eq!(refused(node.workers().r#await(greedy).await), invalid);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_takes_batches_gets_and_gives_several_things_in_one_message() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let mut stream = Stream::open(&node).await;
+    let hello = v1::WorkerHello {
+        takes_batches: true,
+        ..hello("w")
+    };
+    stream.say(Message::Hello(hello)).await;
+    let Ok(Some(Said::HelloOk(hello_ok))) = stream.hear().await else {
+        panic!("expected to be greeted back");
+    };
+    assert!(hello_ok.takes_batches);
+    for _ in 0..3 {
+        invoke(&node, "1".to_owned(), BTreeMap::new()).await;
+    }
+    let tasks_total_max = 3;
+    stream
+        .say(Message::Slots(v1::WorkerSlots { tasks_total_max }))
+        .await;
+    let mut tasks = Vec::new();
+    while tasks.len() < 3 {
+        match stream.hear().await.unwrap() {
+            Some(Said::Tasks(batch)) => tasks.extend(batch.tasks),
+            other => panic!("expected tasks, but heard {other:?}"),
+        }
+    }
+    let mut completions: Vec<_> = tasks
+        .into_iter()
+        .map(|task| v1::TaskCompletion {
+            task_token: task.task_token,
+            ..v1::TaskCompletion::default()
+        })
+        .collect();
+    completions[1].outcome = "execution_failure".to_owned();
+    let batch = v1::TaskCompletions { completions };
+    stream.say_numbered(7, Message::Completions(batch)).await;
+    let mut results = BTreeMap::new();
+    while results.len() < 3 {
+        match stream.hear().await.unwrap() {
+            Some(Said::Results(batch)) => results.extend(batch.results.into_iter().map(|result| {
+                let error = result.result.and_then(|result| result.error);
+                (result.sequence, error.map(|error| error.reason))
+            })),
+            other => panic!("expected results, but heard {other:?}"),
+        }
+    }
+    let refused = Some("outcome_reserved".to_owned());
+    assert_eq!(
+        results,
+        BTreeMap::from([(7, None), (8, refused), (9, None)])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_completions_in_a_message_than_may_be_are_refused() {
+    let node = Node::start().await;
+    register(&node, "w", BTreeMap::new()).await;
+    let mut stream = Stream::greeted(&node, "w", 1).await;
+    let completions = vec![v1::TaskCompletion::default(); 1_001];
+    let batch = v1::TaskCompletions { completions };
+    stream.say(Message::Completions(batch)).await;
+    let invalid = (Code::InvalidArgument, "invalid_argument".to_owned());
+    assert_eq!(self::refused(stream.hear().await), invalid);
 }
 
 #[tokio::test(flavor = "multi_thread")]

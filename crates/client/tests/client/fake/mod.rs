@@ -233,7 +233,10 @@ impl WorkerCall {
         };
         let status = v1::WorkerStatus::Active.into();
         stream
-            .send(v1::server_message::Message::HelloOk(v1::HelloOk { status }))
+            .send(v1::server_message::Message::HelloOk(v1::HelloOk {
+                status,
+                takes_batches: true,
+            }))
             .await;
         (stream, hello)
     }
@@ -294,15 +297,29 @@ impl WorkerStream {
 
     /// Assigns a task of the action `work`.
     pub(crate) async fn assign(&self, token: &str, lease_ms: u64) {
-        let task = v1::TaskAssignment {
-            task_token: token.to_owned(),
-            action: "work".to_owned(),
-            input: "{}".into(),
-            attempt: 1,
-            lease_ms,
-            ..v1::TaskAssignment::default()
-        };
+        let task = assignment(token, lease_ms);
         self.send(v1::server_message::Message::Task(task)).await;
+    }
+
+    /// Assigns tasks of the action `work` in one message.
+    pub(crate) async fn assign_together(&self, tokens: &[&str], lease_ms: u64) {
+        let tasks = tokens.iter().map(|token| assignment(token, lease_ms));
+        let batch = v1::TaskAssignments {
+            tasks: tasks.collect(),
+        };
+        self.send(v1::server_message::Message::Tasks(batch)).await;
+    }
+
+    /// Accepts the numbered messages in one.
+    pub(crate) async fn accept_together(&self, sequences: &[u64]) {
+        let results = sequences.iter().map(|sequence| v1::MessageResult {
+            sequence: *sequence,
+            result: Some(v1::ItemResult::default()),
+        });
+        let batch = v1::MessageResults {
+            results: results.collect(),
+        };
+        self.send(v1::server_message::Message::Results(batch)).await;
     }
 
     /// Assigns a task of the action `work` that can be accepted.
@@ -392,4 +409,16 @@ pub(crate) fn not_leader(leader: &FakeNode) -> Status {
     let address = leader.address.parse().expect("an address is ASCII");
     status.metadata_mut().insert("flo-leader", address);
     status
+}
+
+/// A task of the action `work`.
+fn assignment(token: &str, lease_ms: u64) -> v1::TaskAssignment {
+    v1::TaskAssignment {
+        task_token: token.to_owned(),
+        action: "work".to_owned(),
+        input: "{}".into(),
+        attempt: 1,
+        lease_ms,
+        ..v1::TaskAssignment::default()
+    }
 }
