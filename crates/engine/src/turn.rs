@@ -239,24 +239,23 @@ impl<'t, 'e> Turn<'t, 'e> {
         Ok(self.get::<T>(key)?.map(Draft))
     }
 
-    /// Changes the record at `key`, if there is one; says whether there is.
-    pub(crate) fn edit<T: Table>(
+    /// Changes the record at `key`, if there is one; returns what the change gave.
+    pub(crate) fn edit<T: Table, R>(
         &mut self,
         key: &T::Key,
-        edit: impl FnOnce(&mut T::Record),
-    ) -> Result<bool, StoreError> {
+        edit: impl FnOnce(&mut T::Record) -> R,
+    ) -> Result<Option<R>, StoreError> {
         let key = row_key::<T>(key);
         if let Some(record) = self.entry.overlay.get_mut::<T>(&key) {
-            edit(record);
-            return Ok(true);
+            return Ok(Some(edit(record)));
         }
         let Some(record) = self.record_at::<T>(&key)? else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut record = Draft(record);
-        edit(&mut record);
+        let result = edit(&mut record);
         self.entry.overlay.set(key, Some(Cell::new::<T>(record.0)));
-        Ok(true)
+        Ok(Some(result))
     }
 
     /// Writes the record at `key`.
@@ -361,26 +360,17 @@ impl<'t, 'e> Turn<'t, 'e> {
             .unwrap_or_default())
     }
 
-    /// Changes the cluster's record.
-    fn edit_cluster<R>(
-        &mut self,
-        edit: impl FnOnce(&mut ClusterRecord) -> R,
-    ) -> Result<R, StoreError> {
-        let mut result = None;
-        self.edit::<Cluster>(&(), |cluster| result = Some(edit(cluster)))?;
-        Ok(result.expect("the clock's advance begins every entry, and writes the record"))
-    }
-
     /// Adds one to a sequence of the cluster and returns its new value.
     pub(crate) fn next_number(
         &mut self,
         sequence: fn(&mut ClusterRecord) -> &mut u64,
     ) -> Result<u64, StoreError> {
-        self.edit_cluster(|cluster| {
+        let number = self.edit::<Cluster, _>(&(), |cluster| {
             let number = sequence(cluster);
             *number += 1;
             *number
-        })
+        })?;
+        Ok(number.expect("the clock's advance begins every entry, and writes the record"))
     }
 
     /// Sets a timer.

@@ -103,13 +103,14 @@ fn change(
     edit: impl FnOnce(&mut WorkerActivityRecord),
 ) -> Result<(), StoreError> {
     let key = (namespace.clone(), worker.clone());
-    let (mut before, mut after) = (None, None);
-    turn.edit::<WorkerActivities>(&key, |activity| {
-        before = silent_since(activity);
+    let changed = turn.edit::<WorkerActivities, _>(&key, |activity| {
+        let before = silent_since(activity);
         edit(activity);
-        after = silent_since(activity);
+        (before, silent_since(activity))
     })?;
-    move_among_silent(turn, &key, before, after);
+    if let Some((before, after)) = changed {
+        move_among_silent(turn, &key, before, after);
+    }
     Ok(())
 }
 
