@@ -1,12 +1,13 @@
 //! `flo bench parked`: a great many runs that wait.
 
-use super::load::{LoadFlags, Piece, Work};
+use super::load::LoadFlags;
 use super::measurement::Bench;
 use super::payload::Payloads;
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
 use super::setup::{CALLS_UNDER_WAY, create_workflow};
+use super::start::Starts;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::session::Session;
@@ -16,7 +17,6 @@ use flotilla_client::v1::CancelRunRequest;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 const WORKFLOW: &str = "flo-bench-parked";
 
@@ -96,7 +96,8 @@ impl Parked {
         let missing = self.runs.saturating_sub(open);
         let flags = LoadFlags::of_count(missing, self.clients, self.connections);
         let bench = Bench::open(session, &flags, &self.report, &[])?;
-        let parking = Parking {
+        let parking = Starts {
+            workflow: WORKFLOW,
             payloads: Payloads::new(self.payload),
         };
         let (measured, looks) = bench.load(Arc::new(parking)).await?;
@@ -149,24 +150,6 @@ async fn cancel(client: &Client, run_id: String) -> Result<(), Failure> {
     };
     client.cancel_run(request).await?;
     Ok(())
-}
-
-struct Parking {
-    payloads: Payloads,
-}
-
-impl Work for Parking {
-    type Prepared = ();
-
-    async fn prepare(&self, _: &Piece) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
-        let input = self.payloads.input(piece.number);
-        runs::start(&piece.client, WORKFLOW, input).await?;
-        Ok(Instant::now())
-    }
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ impl Start {
         let bench = Bench::open(session, &self.load, &self.report, &[])?;
         create_workflow(bench.client(), &source(self.keeping.retention_ms())).await?;
         let starts = Starts {
+            workflow: WORKFLOW,
             payloads: Payloads::new(self.payload),
         };
         let conditions = Conditions {
@@ -72,8 +73,10 @@ impl Start {
     }
 }
 
-struct Starts {
-    payloads: Payloads,
+/// Starts of runs of one workflow.
+pub(super) struct Starts {
+    pub(super) workflow: &'static str,
+    pub(super) payloads: Payloads,
 }
 
 impl Work for Starts {
@@ -85,7 +88,7 @@ impl Work for Starts {
 
     async fn perform(&self, piece: &Piece, (): ()) -> Result<Instant, Failure> {
         let input = self.payloads.input(piece.number);
-        runs::start(&piece.client, WORKFLOW, input).await?;
+        runs::start(&piece.client, self.workflow, input).await?;
         Ok(Instant::now())
     }
 }
