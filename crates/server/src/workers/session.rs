@@ -17,7 +17,6 @@ use flotilla_api::v1;
 use flotilla_engine::Assignment;
 use futures::FutureExt;
 use futures::Stream;
-use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use prost::Message as _;
 use std::sync::Arc;
@@ -45,8 +44,8 @@ struct Greeted<'s> {
     voice: Voice,
 }
 
-/// What becomes of a report.
-type Answer = BoxFuture<'static, v1::MessageResult>;
+/// A report and the number that its answer has.
+type Numbered = (u64, Heard);
 
 impl From<PollClosed> for Refusal {
     fn from(closed: PollClosed) -> Self {
@@ -160,7 +159,8 @@ impl Greeted<'_> {
                 }
                 heard = self.session.incoming.message(), if reports.len() < REPORTS_UNDER_WAY_MAX => {
                     let Ok(Some(heard)) = heard else { return Ok(()) };
-                    reports.extend(self.hear(heard)?);
+                    let heard = self.hear(heard)?.into_iter();
+                    reports.extend(heard.map(|report| self.answer(report)));
                 }
             }
         }
@@ -238,7 +238,7 @@ impl Greeted<'_> {
     }
 
     /// Takes a message in; the reports in it are to be answered.
-    fn hear(&self, heard: v1::WorkerMessage) -> Result<Vec<Answer>, Refusal> {
+    fn hear(&self, heard: v1::WorkerMessage) -> Result<Vec<Numbered>, Refusal> {
         match heard.message {
             Some(Heard::Slots(slots)) => {
                 if self.poll.is_draining() {
@@ -252,20 +252,20 @@ impl Greeted<'_> {
             Some(Heard::Completions(v1::TaskCompletions { completions })) => {
                 bounded("completions", completions.len(), REPORTS_BATCH_MAX)?;
                 let completions = completions.into_iter().map(Heard::Completion);
-                let numbered = (heard.sequence..).zip(completions);
-                Ok(numbered.map(|report| self.answer(report)).collect())
+                Ok((heard.sequence..).zip(completions).collect())
             }
             Some(Heard::Hello(_)) | None => Err(Refusal::invalid(
                 "message",
                 "expected a report or slots, but the message is empty or a second hello",
             )),
-            Some(report) => Ok(vec![self.answer((heard.sequence, report))]),
+            Some(report) => Ok(vec![(heard.sequence, report)]),
         }
     }
 
-    fn answer(&self, report: (u64, Heard)) -> Answer {
+    /// Carries a report out.
+    fn answer(&self, report: Numbered) -> impl Future<Output = v1::MessageResult> + use<> {
         let worker = (self.greeting.key().clone(), self.greeting.incarnation());
-        reports::answer(Arc::clone(&self.session.context), worker, report).boxed()
+        reports::answer(Arc::clone(&self.session.context), worker, report)
     }
 }
 
