@@ -11,16 +11,19 @@ use crate::turn::Turn;
 /// Writes the events that the turn collected, and tells the watchers of their runs.
 pub(crate) fn write(turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
     for (number, events) in turn.take_events() {
-        let Some(mut run) = turn.draft::<Runs>(&number)? else {
+        let Some(run) = turn.get::<Runs>(&number)? else {
             continue;
         };
-        append(turn, number, &mut run.history, events)?;
+        let mut cursor = run.history;
+        append(turn, number, &mut cursor, events)?;
         turn.effect(Effect::RunChanged {
             namespace: run.namespace.clone(),
             run_id: run.id.clone(),
             is_open: run.status.is_open(),
         });
-        turn.put::<Runs>(&number, run);
+        // Held by nobody else, the record is changed where it is.
+        drop(run);
+        turn.edit::<Runs, _>(&number, |run| run.history = cursor)?;
     }
     Ok(())
 }

@@ -91,12 +91,16 @@ pub(crate) fn downcast<T: Table>(record: AnyRecord) -> Arc<T::Record> {
 /// The writes of an entry by key; `None` deletes. Those of the turn that is under way can be taken back.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    rows: BTreeMap<RowKey, Written>,
+    /// By the number of their table: most are in few of them, and many are asked for in tables that have none.
+    tables: Vec<Rows>,
     /// The turn that is under way.
     turn: u64,
     /// What the turn wrote over, in the order of its first write of each key.
     replaced: Vec<Replaced>,
 }
+
+/// The writes to one table.
+type Rows = BTreeMap<RowKey, Written>;
 
 struct Written {
     cell: Option<Cell>,
@@ -120,12 +124,13 @@ pub(crate) enum Before<'a> {
 
 impl Overlay {
     pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Cell>> {
-        self.rows.get(key).map(|written| written.cell.as_ref())
+        let rows = self.tables.get(key.table())?;
+        rows.get(key).map(|written| written.cell.as_ref())
     }
 
     /// The record at `key` to be changed in place, if the turn that is under way has written it and nobody else holds it.
     pub(crate) fn get_mut<T: Table>(&mut self, key: &RowKey) -> Option<&mut T::Record> {
-        let written = self.rows.get_mut(key)?;
+        let written = self.tables.get_mut(key.table())?.get_mut(key)?;
         if written.turn != self.turn {
             return None;
         }
@@ -136,7 +141,10 @@ impl Overlay {
     pub(crate) fn set(&mut self, key: RowKey, cell: Option<Cell>) {
         let turn = self.turn;
         let written = Written { cell, turn };
-        match self.rows.entry(key) {
+        if self.tables.len() <= key.table() {
+            self.tables.resize_with(key.table() + 1, Rows::new);
+        }
+        match self.tables[key.table()].entry(key) {
             btree_map::Entry::Occupied(mut row) => {
                 let is_first = row.get().turn != turn;
                 let before = row.insert(written);
@@ -187,9 +195,10 @@ impl Overlay {
     /// Ends the turn that is under way as though it had written nothing.
     pub(crate) fn drop_turn(&mut self) {
         for Replaced { key, before } in self.replaced.drain(..) {
+            let rows = &mut self.tables[key.table()];
             match before {
-                Some(written) => self.rows.insert(key, written),
-                None => self.rows.remove(&key),
+                Some(written) => rows.insert(key, written),
+                None => rows.remove(&key),
             };
         }
         self.turn += 1;
@@ -197,19 +206,22 @@ impl Overlay {
 
     /// How many keys are written or deleted.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.tables.iter().map(Rows::len).sum()
     }
 
     /// All writes, in key order.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = (RowKey, Option<Cell>)> {
-        let rows = self.rows.into_iter();
+        let rows = self.tables.into_iter().flatten();
         rows.map(|(key, written)| (key, written.cell))
     }
 
-    /// The writes in `range`, in key order.
+    /// The writes in `range`, which lies in one table, in key order.
     pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
         let bounds = RowKey::new(&range.from)..RowKey::new(&range.to);
-        let rows = self.rows.range(bounds);
+        let rows = self.tables.get(bounds.start.table());
+        let rows = rows
+            .into_iter()
+            .flat_map(move |rows| rows.range(bounds.clone()));
         rows.map(|(key, written)| (key.as_slice(), written.cell.as_ref()))
     }
 }

@@ -2,12 +2,13 @@
 
 use super::advance::{Progress, Settled, Work};
 use super::failure::{self, Exit};
-use super::loaded::{ActivationRef, ActiveStep};
+use super::loaded::{ActivationRef, ActiveStep, Loaded};
 use super::outcome::{is_retried, name, transition};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
 use crate::ids::RunNumber;
 use crate::plan;
-use crate::tables::{ActivationState, EventKind, RunStatus, StepResult, TimerKey, TimerKind};
+use crate::store::StoreError;
+use crate::tables::{ActivationState, EventKind, RunStatus, Runs, StepResult, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 
@@ -63,7 +64,7 @@ pub(super) fn settle(
             detail: Some(failure::no_transition(step, &settled)),
         },
     };
-    leave(turn, active, settled);
+    leave(turn, active, settled)?;
     progress.push(work);
     Ok(())
 }
@@ -163,31 +164,36 @@ pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     }
 }
 
-/// Takes the step out of the active ones of its run, and notes what it ended with.
-pub(super) fn leave(turn: &mut Turn<'_, '_>, active: ActiveStep, settled: Settled) {
+/// Takes the step out of the active ones of its run, and notes what it ended with. The run is as it was loaded.
+pub(super) fn leave(
+    turn: &mut Turn<'_, '_>,
+    active: ActiveStep,
+    settled: Settled,
+) -> Result<(), StoreError> {
     let kind = EventKind::StepCompleted {
         outcome: settled.outcome.clone(),
         output: settled.output,
     };
     active.note(turn, kind);
-    let ActiveStep {
-        mut run,
-        activation,
-    } = active;
-    run.record
-        .active
-        .retain(|other| other.number != activation.number);
-    let orders = run.record.results.values().map(|result| result.order);
-    let result = StepResult {
-        outcome: settled.outcome,
-        output: settled.output,
-        attempts: activation.attempt,
-        started_at_ms: activation.started_at_ms,
-        completed_at_ms: turn.now_ms(),
-        order: orders.max().unwrap_or(0) + 1,
-    };
-    run.record.results.insert(activation.step, result);
-    run.put(turn);
+    let ActiveStep { run, activation } = active;
+    let Loaded { number, record } = run;
+    // Held by nobody else, the record is changed where it is.
+    drop(record);
+    let completed_at_ms = turn.now_ms();
+    turn.edit::<Runs, _>(&number, |run| {
+        run.active.retain(|other| other.number != activation.number);
+        let orders = run.results.values().map(|result| result.order);
+        let result = StepResult {
+            outcome: settled.outcome,
+            output: settled.output,
+            attempts: activation.attempt,
+            started_at_ms: activation.started_at_ms,
+            completed_at_ms,
+            order: orders.max().unwrap_or(0) + 1,
+        };
+        run.results.insert(activation.step, result);
+    })?;
+    Ok(())
 }
 
 /// Where a transition leads; `detail` says why, where the target does not.

@@ -87,6 +87,6 @@ pub(crate) fn expire_signal(
         target,
     };
     let detail = exit.detail(turn, &active.run.record)?;
-    leave(turn, active, settled);
+    leave(turn, active, settled)?;
     advance(turn, follow(number, target, detail))
 }

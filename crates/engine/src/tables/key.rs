@@ -30,6 +30,11 @@ impl RowKey {
         &self.bytes
     }
 
+    /// The number of the key's table.
+    pub(crate) fn table(&self) -> usize {
+        usize::from(self.head.to_be_bytes()[0])
+    }
+
     pub(crate) fn into_bytes(self) -> KeyBytes {
         self.bytes
     }
