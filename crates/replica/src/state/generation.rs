@@ -12,7 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const WRITE_BUFFER_BYTES: usize = 64 << 20;
 const BLOCK_CACHE_BYTES: usize = 64 << 20;
+/// Rows are read one by one where they are not kept decoded anyway, and merged by the million: larger blocks than
+/// RocksDB's 4 KiB make a merge cheaper, with fewer reads and better compression.
+const BLOCK_BYTES: usize = 16 << 10;
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
+/// Files that are flushed before they are merged into the rows below. A file has rows of all tables, so that each merge
+/// rewrites what lies below from the first table to the last: the more files share one, the better. Their filters
+/// spare reads most of them.
+const UNMERGED_FILES: i32 = 12;
+/// With so many more, merges have fallen behind and writes are slowed down; with as many again, stopped.
+const UNMERGED_FILES_SLACK: i32 = 12;
 /// The part of a memtable that its filter of keys takes.
 const MEMTABLE_BLOOM_RATIO: f64 = 0.05;
 
@@ -192,6 +201,7 @@ fn options() -> Options {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
     blocks.set_block_cache(&Cache::new_lru_cache(BLOCK_CACHE_BYTES));
+    blocks.set_block_size(BLOCK_BYTES);
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_paranoid_checks(true);
@@ -202,6 +212,9 @@ fn options() -> Options {
     // such question walks the memtables.
     options.set_memtable_prefix_bloom_ratio(MEMTABLE_BLOOM_RATIO);
     options.set_memtable_whole_key_filtering(true);
+    options.set_level_zero_file_num_compaction_trigger(UNMERGED_FILES);
+    options.set_level_zero_slowdown_writes_trigger(UNMERGED_FILES + UNMERGED_FILES_SLACK);
+    options.set_level_zero_stop_writes_trigger(UNMERGED_FILES + 2 * UNMERGED_FILES_SLACK);
     options.set_max_background_jobs(2);
     options.set_keep_log_file_num(2);
     options
