@@ -2,13 +2,16 @@
 
 use bytes::Bytes;
 use flotilla_api::v1;
+use uuid::Uuid;
 
-/// A fresh request id: 16 random bytes (design rule 9).
+/// A fresh request id: the 16 bytes of a UUID of version 7 (design rule 9).
 ///
-/// The client draws one for each request that has none; draw it yourself to repeat a request later.
+/// The client draws one for each request that has none; draw it yourself to repeat a request later. Any 16 bytes
+/// that nobody else draws would do. Those of version 7 begin with the time, so the nodes keep and forget
+/// neighbours together, which costs them less.
 #[must_use]
 pub fn new_request_id() -> Bytes {
-    Bytes::copy_from_slice(&rand::random::<[u8; 16]>())
+    Bytes::copy_from_slice(Uuid::now_v7().as_bytes())
 }
 
 /// A request that the client completes before it sends it.

@@ -19,6 +19,7 @@ use crate::tables::{
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A random number that names one request; kept when it is retried or forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<()> {
         // What lets open work end has room beyond (design rule 2).
         Admission::Progress => has_room(&cluster, REQUESTS_RESERVED, REQUESTS_BYTES_RESERVED),
     };
-    if has_room || is_oldest_older_than(turn, &cluster, REQUEST_RETRY_MS)? {
+    if has_room || oldest_past(turn, &cluster, REQUEST_RETRY_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestsTooMany.into())
@@ -69,10 +70,13 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
     };
     let mut cluster = turn.cluster()?;
     for _ in 0..SWEEP_ROWS_MAX {
-        if has_room(&cluster, 0, 0) || !is_oldest_older_than(turn, &cluster, REQUEST_RETRY_MS)? {
+        if has_room(&cluster, 0, 0) {
             break;
         }
-        forget_oldest(turn, &mut cluster)?;
+        let Some(oldest) = oldest_past(turn, &cluster, REQUEST_RETRY_MS)? else {
+            break;
+        };
+        forget_oldest(turn, &mut cluster, &oldest)?;
     }
     let sequence = cluster.requests_first + cluster.requests_count;
     let at_ms = turn.now_ms();
@@ -105,10 +109,10 @@ impl SweepRequests {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
         let mut cluster = turn.cluster()?;
         for _ in 0..SWEEP_ROWS_MAX {
-            if !is_oldest_older_than(turn, &cluster, REQUEST_WINDOW_MS)? {
+            let Some(oldest) = oldest_past(turn, &cluster, REQUEST_WINDOW_MS)? else {
                 break;
-            }
-            forget_oldest(turn, &mut cluster)?;
+            };
+            forget_oldest(turn, &mut cluster, &oldest)?;
         }
         turn.put::<Cluster>(&(), cluster);
         Ok(Reply::Done)
@@ -127,21 +131,23 @@ fn has_room(cluster: &ClusterRecord, reserved: u64, bytes_reserved: u64) -> bool
         && cluster.requests_bytes < REQUESTS_BYTES_MAX + bytes_reserved
 }
 
-fn is_oldest_older_than(
+/// The age of the oldest id, if that is at least `age_ms`.
+fn oldest_past(
     turn: &mut Turn<'_, '_>,
     cluster: &ClusterRecord,
     age_ms: u64,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Arc<RequestAgeRecord>>, StoreError> {
     let now_ms = turn.now_ms();
     let oldest = turn.get::<RequestAges>(&cluster.requests_first)?;
-    Ok(oldest.is_some_and(|oldest| now_ms.saturating_sub(oldest.at_ms) >= age_ms))
+    Ok(oldest.filter(|oldest| now_ms.saturating_sub(oldest.at_ms) >= age_ms))
 }
 
-fn forget_oldest(turn: &mut Turn<'_, '_>, cluster: &mut ClusterRecord) -> Result<(), StoreError> {
+fn forget_oldest(
+    turn: &mut Turn<'_, '_>,
+    cluster: &mut ClusterRecord,
+    oldest: &RequestAgeRecord,
+) -> Result<(), StoreError> {
     let sequence = cluster.requests_first;
-    let Some(oldest) = turn.get::<RequestAges>(&sequence)? else {
-        return Ok(());
-    };
     // An id that was free again may have been taken by a younger request since.
     let is_own = |record: &RequestRecord| record.sequence == sequence;
     if turn

@@ -3,7 +3,7 @@
 
 use flotilla_engine::limits::{
     DEFINITION_BYTES_MAX, LABELS_MAX, MODULE_BYTES_MAX, NAME_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    READ_BYTES_MAX, REQUEST_RETRY_MS, SLOTS_MAX,
+    READ_BYTES_MAX, SLOTS_MAX,
 };
 use std::time::Duration;
 
@@ -130,8 +130,11 @@ pub(crate) const TRIGGER_REFUSALS_MAX: u32 = 5;
 pub(crate) const TRIGGERS_UNDER_WAY_MAX: usize = 8;
 /// Partitions of a stream that a trigger fires at once, each with what one firing may take.
 pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
-/// How often what has expired is removed, where nobody notices how long it stays.
-pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_millis(REQUEST_RETRY_MS / 4);
+/// How often it is looked whether anything has expired, where nobody notices how long it stays.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// The pause between two pieces of what has expired, where nobody notices how long it stays: work that is
+/// waited for goes first.
+pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(250);
 /// Open checks of inputs that are read from the state at once.
 pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
 /// Checks of inputs that are under way at once.

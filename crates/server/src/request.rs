@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
+use uuid::Uuid;
 
 /// The namespace of a request; empty means `default`.
 pub(crate) fn namespace(text: &str) -> Result<Namespace, Refusal> {
@@ -138,10 +139,15 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
+/// An id that no other request has. Ids that are drawn one after another lie side by side (ADR 0023).
+pub(crate) fn draw_request_id() -> RequestId {
+    RequestId(Uuid::now_v7().as_u128())
+}
+
 /// The request's id; drawn here when the caller gave none.
 pub(crate) fn request_id(bytes: &[u8]) -> Result<RequestId, Refusal> {
     if bytes.is_empty() {
-        return Ok(RequestId(rand::random()));
+        return Ok(draw_request_id());
     }
     let bytes = <[u8; 16]>::try_from(bytes).map_err(|_| {
         let message = format!(

@@ -1,14 +1,15 @@
 //! What is past its time is removed: request ids (design rule 9), keys (A40).
 
 use super::Driver;
-use crate::limits::SWEEP_INTERVAL;
+use crate::limits::{SWEEP_INTERVAL, SWEEP_PAUSE};
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::view::{self, KeyCursor};
 use flotilla_engine::{Body, Command, SweepKeys, SweepRequests};
 use tokio::time::sleep;
 
-/// Sweeps whenever something may have expired, in bounded pieces until nothing is left.
+/// Sweeps whenever something may have expired, in bounded pieces until nothing is left. Nobody waits for it,
+/// so there is a pause behind each piece: what ten minutes of load left goes beside the load, not before it.
 pub(super) async fn drive(driver: &Driver) {
     let mut keys = KeyCursor::default();
     loop {
@@ -40,5 +41,6 @@ async fn sweep(
         if let Err(refusal) = driver.submit(command).await {
             return tracing::debug!(%refusal, "what has expired was not swept");
         }
+        sleep(SWEEP_PAUSE).await;
     }
 }

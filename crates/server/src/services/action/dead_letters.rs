@@ -174,7 +174,7 @@ impl<MakeBody: Fn(LetterChoice) -> Body> Pieces<MakeBody> {
         // The rest of the same letters. What this piece takes is gone then, so each has an id of its
         // own.
         self.next = Some(Piece {
-            request_id: RequestId(rand::random()),
+            request_id: request::draw_request_id(),
             ..piece
         });
         context.gateway.submit(command, deadline).await.map(Some)
@@ -206,7 +206,7 @@ async fn first_piece(
         .await?;
     Ok(found.items.first().map(|newest| Piece {
         letters: LetterChoice::UpTo(newest.action_run),
-        request_id: RequestId(rand::random()),
+        request_id: request::draw_request_id(),
     }))
 }
 
