@@ -8,8 +8,8 @@
 use crate::codec;
 use crate::command::{Admission, Command};
 use crate::limits::{
-    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED, REQUESTS_MAX,
-    REQUESTS_RESERVED, SWEEP_ROWS_MAX,
+    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED,
+    REQUESTS_FRACTION_BEFORE, REQUESTS_MAX, REQUESTS_RESERVED, SWEEP_ROWS_MAX,
 };
 use crate::rejection::Rejection;
 use crate::reply::Reply;
@@ -18,6 +18,7 @@ use crate::tables::{
     Cluster, ClusterRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests, encode_record,
 };
 use crate::turn::{Outcome, Turn};
+use crate::version::REMEMBERS_MORE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -52,12 +53,11 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<()> {
         return Ok(());
     }
     let cluster = turn.cluster()?;
-    let has_room = match command.body.admission() {
-        Admission::Intake => has_room(&cluster, 0, 0),
-        // What lets open work end has room beyond (design rule 2).
-        Admission::Progress => has_room(&cluster, REQUESTS_RESERVED, REQUESTS_BYTES_RESERVED),
-    };
-    if has_room || oldest_past(turn, &cluster, REQUEST_RETRY_MS)?.is_some() {
+    let mut bounds = Bounds::of(turn);
+    if let Admission::Progress = command.body.admission() {
+        bounds = bounds.with_reserve();
+    }
+    if bounds.have_room(&cluster) || oldest_past(turn, &cluster, REQUEST_RETRY_MS)?.is_some() {
         return Ok(());
     }
     Err(Rejection::RequestsTooMany.into())
@@ -69,8 +69,9 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
         return Ok(());
     };
     let mut cluster = turn.cluster()?;
+    let bounds = Bounds::of(turn);
     for _ in 0..SWEEP_ROWS_MAX {
-        if has_room(&cluster, 0, 0) {
+        if bounds.have_room(&cluster) {
             break;
         }
         let Some(oldest) = oldest_past(turn, &cluster, REQUEST_RETRY_MS)? else {
@@ -102,6 +103,42 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
     Ok(())
 }
 
+/// How much is remembered at once.
+struct Bounds {
+    count: u64,
+    bytes: u64,
+    /// By what both are divided.
+    fraction: u64,
+}
+
+impl Bounds {
+    fn of(turn: &Turn<'_, '_>) -> Self {
+        Self {
+            count: REQUESTS_MAX,
+            bytes: REQUESTS_BYTES_MAX,
+            fraction: if turn.has_agreed_on(REMEMBERS_MORE) {
+                1
+            } else {
+                REQUESTS_FRACTION_BEFORE
+            },
+        }
+    }
+
+    /// What lets open work end has room beyond (design rule 2).
+    fn with_reserve(self) -> Self {
+        Self {
+            count: self.count + REQUESTS_RESERVED,
+            bytes: self.bytes + REQUESTS_BYTES_RESERVED,
+            ..self
+        }
+    }
+
+    fn have_room(&self, cluster: &ClusterRecord) -> bool {
+        cluster.requests_count < self.count / self.fraction
+            && cluster.requests_bytes < self.bytes / self.fraction
+    }
+}
+
 /// The keys of the two rows of an id, their tables' numbers included.
 const KEYS_BYTES: u64 = (size_of::<u128>() + size_of::<u64>() + 2) as u64;
 
@@ -124,11 +161,6 @@ impl SweepRequests {
 #[must_use]
 pub(crate) fn is_past(at_ms: u64, now_ms: u64) -> bool {
     now_ms.saturating_sub(at_ms) >= REQUEST_WINDOW_MS
-}
-
-fn has_room(cluster: &ClusterRecord, reserved: u64, bytes_reserved: u64) -> bool {
-    cluster.requests_count < REQUESTS_MAX + reserved
-        && cluster.requests_bytes < REQUESTS_BYTES_MAX + bytes_reserved
 }
 
 /// The age of the oldest id, if that is at least `age_ms`.

@@ -8,7 +8,7 @@
 use crate::command::Body;
 
 /// The newest engine version that this build knows: it decides as any from [`ENGINE_VERSION_FIRST`] to this one.
-pub const ENGINE_VERSION: u32 = 3;
+pub const ENGINE_VERSION: u32 = 4;
 
 /// The version on which a cluster has agreed that has never raised it.
 pub const ENGINE_VERSION_FIRST: u32 = 1;
@@ -21,6 +21,9 @@ pub(crate) const TRACES: u32 = 3;
 
 /// A run that was set aside goes on although its child was forgotten meanwhile.
 pub(crate) const OUTLIVES_CHILD: u32 = 3;
+
+/// Four times as many request ids are remembered at once.
+pub(crate) const REMEMBERS_MORE: u32 = 4;
 
 const _: () = assert!(ENGINE_VERSION >= ENGINE_VERSION_FIRST);
 

@@ -134,7 +134,7 @@ pub(crate) const TRIGGER_FIRINGS_MAX: usize = 4;
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// The pause between two pieces of what has expired, where nobody notices how long it stays: work that is
 /// waited for goes first.
-pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(250);
+pub(crate) const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// Open checks of inputs that are read from the state at once.
 pub(crate) const CHECKS_PAGE_MAX: usize = 1_000;
 /// Checks of inputs that are under way at once.

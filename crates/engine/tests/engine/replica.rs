@@ -127,7 +127,12 @@ impl Replica {
             Some(encode_record::<Cluster>(&cluster)),
         );
         self.store.write(&Writes::from([row]));
-        self.engine = Engine::open(&self.store, ENGINE_VERSION).expect("memory does not fail");
+        self.decide_as(ENGINE_VERSION);
+    }
+
+    /// Goes on as a cluster does that has agreed on an engine version.
+    pub(crate) fn decide_as(&mut self, version: u32) {
+        self.engine = Engine::open(&self.store, version).expect("memory does not fail");
     }
 
     /// Where the scans of the last command began in a table.

@@ -129,6 +129,22 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
 }
 
 #[test]
+fn before_the_cluster_has_agreed_on_more_a_quarter_is_remembered() {
+    let mut replica = replica();
+    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
+    let bound = REQUESTS_MAX / 4;
+    replica.pretend(|cluster| cluster.requests_count = bound);
+    assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
+    replica.pretend(|cluster| cluster.requests_count = bound - 1);
+    replica.decide_as(3);
+    assert_eq!(start(&mut replica, 7), Ok("wfrun-3".to_owned()));
+    assert_eq!(replica.cluster().requests_count, bound);
+    assert_eq!(start(&mut replica, 6), Err(Rejection::RequestsTooMany));
+    // What lets open work end has room beyond.
+    assert!(signal(&mut replica, 5).is_ok());
+}
+
+#[test]
 fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
