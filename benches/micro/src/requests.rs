@@ -25,11 +25,13 @@ pub(crate) fn command(body: Body) -> Command {
     Command::new(Namespace::default_namespace(), body)
 }
 
-/// A command as the client library sends it, the `count`th. Ids are random: neighbours in time are none in the store.
+/// The first of the ids that requests have: as long as a UUID of version 7.
+const REQUEST_ID_FIRST: u128 = 0x019a_a000_0000_7000_8000_0000_0000_0000;
+
+/// A command as the client library sends it, the `count`th. Neighbours in time are neighbours in the store (ADR 0023).
 pub(crate) fn sent(body: Body, count: u128) -> Command {
-    let id = count.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     Command {
-        request_id: Some(RequestId(id)),
+        request_id: Some(RequestId(REQUEST_ID_FIRST + count)),
         ..command(body)
     }
 }

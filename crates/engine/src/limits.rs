@@ -131,12 +131,8 @@ pub const REQUEST_RETRY_MS: u64 = REQUEST_WINDOW_MS / 2;
 pub const REQUESTS_MAX: u64 = 6_000_000;
 /// What the remembered request ids may take in all; past it new work is refused. In bytes.
 pub const REQUESTS_BYTES_MAX: u64 = 1 << 30;
-/// Request ids of commands that let open work end, beyond `REQUESTS_MAX` (design rule 2).
-pub const REQUESTS_RESERVED: u64 = REQUESTS_MAX / 10;
-/// The same, in bytes.
-pub const REQUESTS_BYTES_RESERVED: u64 = REQUESTS_BYTES_MAX / 10;
-/// By what those four bounds are divided in a cluster that has not agreed on engine version 4 yet.
-pub const REQUESTS_FRACTION_BEFORE: u64 = 4;
+/// Commands that let open work end have a part of the two bounds beyond them: one of so many (design rule 2).
+pub const REQUESTS_RESERVED_PART: u64 = 10;
 /// Starts per second that the engine is made for.
 pub const STARTS_PER_SECOND: u64 = 15_000;
 /// Rows that one sweep deletes at most.

@@ -218,10 +218,9 @@ impl Overlay {
     /// The writes in `range`, which lies in one table, in key order.
     pub(crate) fn range(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], Option<&Cell>)> {
         let bounds = RowKey::new(&range.from)..RowKey::new(&range.to);
+        debug_assert!(bounds.end.table() <= bounds.start.table() + 1);
         let rows = self.tables.get(bounds.start.table());
-        let rows = rows
-            .into_iter()
-            .flat_map(move |rows| rows.range(bounds.clone()));
+        let rows = rows.map(|rows| rows.range(bounds)).into_iter().flatten();
         rows.map(|(key, written)| (key.as_slice(), written.cell.as_ref()))
     }
 }

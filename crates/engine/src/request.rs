@@ -8,8 +8,8 @@
 use crate::codec;
 use crate::command::{Admission, Command};
 use crate::limits::{
-    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED,
-    REQUESTS_FRACTION_BEFORE, REQUESTS_MAX, REQUESTS_RESERVED, SWEEP_ROWS_MAX,
+    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
+    SWEEP_ROWS_MAX,
 };
 use crate::rejection::Rejection;
 use crate::reply::Reply;
@@ -22,7 +22,7 @@ use crate::version::REMEMBERS_MORE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A random number that names one request; kept when it is retried or forwarded.
+/// A number that names one request and no other, best a UUID of version 7 (ADR 0023); kept when it is retried or forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestId(pub u128);
 
@@ -103,39 +103,42 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
     Ok(())
 }
 
-/// How much is remembered at once.
+/// How much is remembered at once, without the reserve.
 struct Bounds {
     count: u64,
     bytes: u64,
-    /// By what both are divided.
-    fraction: u64,
 }
 
 impl Bounds {
+    const NOW: Self = Self {
+        count: REQUESTS_MAX,
+        bytes: REQUESTS_BYTES_MAX,
+    };
+
+    /// Before [`REMEMBERS_MORE`].
+    const BEFORE: Self = Self {
+        count: 1_500_000,
+        bytes: 256 << 20,
+    };
+
     fn of(turn: &Turn<'_, '_>) -> Self {
-        Self {
-            count: REQUESTS_MAX,
-            bytes: REQUESTS_BYTES_MAX,
-            fraction: if turn.has_agreed_on(REMEMBERS_MORE) {
-                1
-            } else {
-                REQUESTS_FRACTION_BEFORE
-            },
+        if turn.has_agreed_on(REMEMBERS_MORE) {
+            Self::NOW
+        } else {
+            Self::BEFORE
         }
     }
 
     /// What lets open work end has room beyond (design rule 2).
     fn with_reserve(self) -> Self {
         Self {
-            count: self.count + REQUESTS_RESERVED,
-            bytes: self.bytes + REQUESTS_BYTES_RESERVED,
-            ..self
+            count: self.count + self.count / REQUESTS_RESERVED_PART,
+            bytes: self.bytes + self.bytes / REQUESTS_RESERVED_PART,
         }
     }
 
     fn have_room(&self, cluster: &ClusterRecord) -> bool {
-        cluster.requests_count < self.count / self.fraction
-            && cluster.requests_bytes < self.bytes / self.fraction
+        cluster.requests_count < self.count && cluster.requests_bytes < self.bytes
     }
 }
 

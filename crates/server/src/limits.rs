@@ -87,7 +87,7 @@ pub(crate) const POLL_BYTES_MAX: u32 = 8 << 20;
 pub(crate) const STREAM_MESSAGES_MAX: usize = 256;
 /// The same in bytes: a few tasks of any size, or many small ones.
 pub(crate) const STREAM_BYTES_MAX: u32 = 4 << 20;
-/// Reports of one stream that may be under way at once; further ones wait in the stream.
+/// Reports of one stream that may be under way before another message is heard, which may bring a batch more.
 pub(crate) const REPORTS_UNDER_WAY_MAX: usize = 1_024;
 /// Tasks in one message of a worker's stream.
 pub(crate) const TASKS_BATCH_MAX: usize = 256;

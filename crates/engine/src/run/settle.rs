@@ -180,7 +180,7 @@ pub(super) fn leave(
     // Held by nobody else, the record is changed where it is.
     drop(record);
     let completed_at_ms = turn.now_ms();
-    turn.edit::<Runs, _>(&number, |run| {
+    let left = turn.edit::<Runs, _>(&number, |run| {
         run.active.retain(|other| other.number != activation.number);
         let orders = run.results.values().map(|result| result.order);
         let result = StepResult {
@@ -193,6 +193,7 @@ pub(super) fn leave(
         };
         run.results.insert(activation.step, result);
     })?;
+    left.expect("a run is kept while a step of it is active");
     Ok(())
 }
 

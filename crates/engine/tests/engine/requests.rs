@@ -5,8 +5,7 @@ use crate::script::define;
 use flotilla_engine::ids::{Namespace, RunId, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
-    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_BYTES_RESERVED, REQUESTS_MAX,
-    REQUESTS_RESERVED,
+    REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
 };
 use flotilla_engine::tables::{RequestAges, Requests};
 use flotilla_engine::{
@@ -52,6 +51,11 @@ fn signal(replica: &mut Replica, id: u128) -> Result<Reply, Rejection> {
         signal_id: None,
     };
     ask(replica, id, Body::SignalRun(signal))
+}
+
+/// A bound with the room beyond it.
+fn reserved_too(bound: u64) -> u64 {
+    bound + bound / REQUESTS_RESERVED_PART
 }
 
 fn start_run() -> StartRun {
@@ -117,31 +121,47 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
     replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX);
     assert!(signal(&mut replica, 1).is_ok());
-    replica.pretend(|cluster| cluster.requests_count = REQUESTS_MAX + REQUESTS_RESERVED);
+    replica.pretend(|cluster| cluster.requests_count = reserved_too(REQUESTS_MAX));
     assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
     replica.pretend(|cluster| {
         cluster.requests_count = 2;
-        cluster.requests_bytes = REQUESTS_BYTES_MAX + REQUESTS_BYTES_RESERVED;
+        cluster.requests_bytes = reserved_too(REQUESTS_BYTES_MAX);
     });
     assert_eq!(signal(&mut replica, 2), Err(Rejection::RequestsTooMany));
     // Without an id there is nothing to remember.
     assert!(replica.ask(Body::StartRun(start_run())).is_ok());
 }
 
+/// The versions before 4 are released: what they decide changes no more, whatever the bounds are by now.
 #[test]
-fn before_the_cluster_has_agreed_on_more_a_quarter_is_remembered() {
+fn before_version_4_a_million_and_a_half_are_remembered() {
     let mut replica = replica();
     assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    let bound = REQUESTS_MAX / 4;
-    replica.pretend(|cluster| cluster.requests_count = bound);
-    assert_eq!(start(&mut replica, 8), Ok("wfrun-2".to_owned()));
-    replica.pretend(|cluster| cluster.requests_count = bound - 1);
-    replica.decide_as(3);
-    assert_eq!(start(&mut replica, 7), Ok("wfrun-3".to_owned()));
-    assert_eq!(replica.cluster().requests_count, bound);
-    assert_eq!(start(&mut replica, 6), Err(Rejection::RequestsTooMany));
-    // What lets open work end has room beyond.
-    assert!(signal(&mut replica, 5).is_ok());
+    let mut is_taken = |version, count, bytes, is_start: bool| {
+        replica.pretend(|cluster| {
+            cluster.requests_count = count;
+            cluster.requests_bytes = bytes;
+        });
+        replica.decide_as(version);
+        let id = u128::from(count + bytes);
+        let refused = match is_start {
+            true => start(&mut replica, id).err(),
+            false => signal(&mut replica, id).err(),
+        };
+        assert!(matches!(refused, None | Some(Rejection::RequestsTooMany)));
+        refused.is_none()
+    };
+    for version in 1..=3 {
+        assert!(is_taken(version, 1_499_999, 0, true));
+        assert!(!is_taken(version, 1_500_000, 0, true));
+        assert!(is_taken(version, 0, 268_435_455, true));
+        assert!(!is_taken(version, 0, 268_435_456, true));
+        assert!(is_taken(version, 1_649_999, 0, false));
+        assert!(!is_taken(version, 1_650_000, 0, false));
+        assert!(is_taken(version, 0, 295_279_000, false));
+        assert!(!is_taken(version, 0, 295_279_001, false));
+    }
+    assert!(is_taken(4, 1_500_001, 268_435_457, true));
 }
 
 #[test]

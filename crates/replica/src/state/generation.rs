@@ -16,9 +16,9 @@ const BLOCK_CACHE_BYTES: usize = 64 << 20;
 /// RocksDB's 4 KiB make a merge cheaper, with fewer reads and better compression.
 const BLOCK_BYTES: usize = 16 << 10;
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
-/// Files that are flushed before they are merged into the rows below. A file has rows of all tables, so that each merge
-/// rewrites what lies below from the first table to the last: the more files share one, the better. Their filters
-/// spare reads most of them.
+/// Files that are flushed before they are merged into the rows below, unless they take 256 MiB sooner. A file has rows
+/// of all tables, so that each merge rewrites what lies below from the first table to the last: the more files share
+/// one, the better. Their filters spare reads of single rows most of them.
 const UNMERGED_FILES: i32 = 12;
 /// With so many more, merges have fallen behind and writes are slowed down; with as many again, stopped.
 const UNMERGED_FILES_SLACK: i32 = 12;

@@ -9,17 +9,23 @@ use flotilla_engine::{Body, Command, SweepKeys, SweepRequests};
 use tokio::time::sleep;
 
 /// Sweeps whenever something may have expired, in bounded pieces until nothing is left. Nobody waits for it,
-/// so there is a pause behind each piece: what ten minutes of load left goes beside the load, not before it.
+/// so there is a pause behind a piece of each kind: what ten minutes of load left goes beside the load, not before it.
 pub(super) async fn drive(driver: &Driver) {
     let mut keys = KeyCursor::default();
     loop {
-        sweep(driver, requests).await;
-        sweep(driver, |reader| {
+        let had_requests = sweep(driver, requests).await;
+        let had_keys = sweep(driver, |reader| {
             let from_ms = keys.first_expired_ms(reader)?;
             Ok(from_ms.map(|from_ms| Body::SweepKeys(SweepKeys { from_ms })))
         })
         .await;
-        sleep(SWEEP_INTERVAL).await;
+        let is_more_likely = had_requests || had_keys;
+        sleep(if is_more_likely {
+            SWEEP_PAUSE
+        } else {
+            SWEEP_INTERVAL
+        })
+        .await;
     }
 }
 
@@ -31,16 +37,18 @@ fn requests(reader: &dyn Reader) -> Result<Option<Body>, StoreError> {
     Ok(is_due.then_some(Body::SweepRequests(SweepRequests {})))
 }
 
-/// Submits the next piece until there is none.
+/// Submits the next piece, if there is one; tells whether it was swept.
 async fn sweep(
     driver: &Driver,
-    mut next: impl FnMut(&dyn Reader) -> Result<Option<Body>, StoreError>,
-) {
-    while let Some(body) = driver.read(&mut next).await {
-        let command = Command::new(Namespace::default_namespace(), body);
-        if let Err(refusal) = driver.submit(command).await {
-            return tracing::debug!(%refusal, "what has expired was not swept");
-        }
-        sleep(SWEEP_PAUSE).await;
+    next: impl FnMut(&dyn Reader) -> Result<Option<Body>, StoreError>,
+) -> bool {
+    let Some(body) = driver.read(next).await else {
+        return false;
+    };
+    let command = Command::new(Namespace::default_namespace(), body);
+    let swept = driver.submit(command).await;
+    if let Err(refusal) = &swept {
+        tracing::debug!(%refusal, "what has expired was not swept");
     }
+    swept.is_ok()
 }

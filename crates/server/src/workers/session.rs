@@ -251,8 +251,15 @@ impl Greeted<'_> {
             }
             Some(Heard::Completions(v1::TaskCompletions { completions })) => {
                 bounded("completions", completions.len(), REPORTS_BATCH_MAX)?;
+                let last = heard.sequence.checked_add(completions.len() as u64);
+                let Some(last) = last else {
+                    return Err(Refusal::invalid(
+                        "sequence",
+                        "expected a number for each completion, but they go past the highest",
+                    ));
+                };
                 let completions = completions.into_iter().map(Heard::Completion);
-                Ok((heard.sequence..).zip(completions).collect())
+                Ok((heard.sequence..last).zip(completions).collect())
             }
             Some(Heard::Hello(_)) | None => Err(Refusal::invalid(
                 "message",
