@@ -22,7 +22,8 @@ use crate::version::REMEMBERS_MORE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A number that names one request and no other, best a UUID of version 7 (ADR 0023); kept when it is retried or forwarded.
+/// A number that names one request and no other, best a UUID of version 7 (ADR 0023); kept when it is
+/// retried or forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RequestId(pub u128);
 
