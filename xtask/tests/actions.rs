@@ -1,10 +1,12 @@
 //! The scripts of `examples/actions`, run as `flo worker exec` runs them.
 
+mod project;
+
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use project::root;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,10 +23,9 @@ impl Attempt {
     }
 
     fn run(&self, action: &str, input: &str) -> Output {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
         let mut child = Command::new("sh")
             .arg(format!("examples/actions/{action}.sh"))
-            .current_dir(root.expect("xtask is a folder of the repository"))
+            .current_dir(root())
             .env("FLO_OUTCOME_FILE", self.folder.path().join("outcome"))
             .env("FLO_ATTEMPT", self.number.to_string())
             .env("RECEIPTS", self.folder.path().join("receipts"))

@@ -2,15 +2,17 @@
 
 #[path = "limits/expression.rs"]
 mod expression;
+mod project;
 #[path = "limits/source.rs"]
 mod source;
 
+use project::root;
 use source::Limit;
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const PAGE: &str = "docs/manual/reference/limits.md";
 
@@ -27,12 +29,6 @@ const FILES: [(&str, &str); 3] = [
     ("Requests to a node", "crates/server/src/limits.rs"),
     ("WebAssembly", "crates/wasm/src/limits.rs"),
 ];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask is a folder of the repository")
-}
 
 #[test]
 fn the_page_of_limits_lists_the_limits() {

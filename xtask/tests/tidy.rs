@@ -11,6 +11,7 @@ mod documents;
 mod links;
 #[path = "tidy/manifests.rs"]
 mod manifests;
+mod project;
 #[path = "tidy/records.rs"]
 mod records;
 #[path = "tidy/rust_code.rs"]

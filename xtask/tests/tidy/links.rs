@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::tree::{Finding, Source, expect_lines, expect_none, root, sources};
+use crate::project::root;
+use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
 const SUMMARY: &str = "docs/manual/SUMMARY.md";
 

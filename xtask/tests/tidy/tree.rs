@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::project::root;
+
 /// Folders that hold no file of the project.
 const FOLDERS_SKIPPED: [&str; 3] = [".git", ".flo", "target"];
 
@@ -60,16 +62,9 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// The root of the repository.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask is a folder of the repository")
-}
-
 /// Every file of the project whose name ends with one of the endings, in order of path.
 pub(crate) fn sources(endings: &[&str]) -> Vec<Source> {
-    let mut sources: Vec<Source> = files(root())
+    let mut sources: Vec<Source> = files(&root())
         .into_iter()
         .filter(|path| endings.iter().any(|ending| path.ends_with(ending)))
         .map(|path| Source {
