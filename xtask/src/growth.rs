@@ -17,6 +17,7 @@ mod section;
 mod series;
 mod show;
 mod snapshot;
+mod spread;
 
 use std::time::Instant;
 

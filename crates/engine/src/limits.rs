@@ -122,7 +122,7 @@ pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// Rows that one page of a list looks at, at most, so that a rare match cannot hold a node up.
 pub const PAGE_ROWS_LOOKED_AT_MAX: usize = 100_000;
 
-/// How long an accepted request id is remembered, at least (design rule 9). In milliseconds.
+/// How long an accepted request id is remembered (design rule 9), while there is room for it. In milliseconds.
 pub const REQUEST_WINDOW_MS: u64 = 10 * 60_000;
 /// How long a client may go on retrying: an id that is younger is never forgotten, whatever comes.
 /// In milliseconds.

@@ -182,7 +182,7 @@ codes! {
         => "`flo action dlq list NAME` lists them";
     RequestIdReused "request_id_reused" Conflict
         "The request id came before, with other content."
-        => "draw a new random id for each request";
+        => "draw a new id for each request";
     TooLarge "too_large" Invalid
         "A payload, a definition, a module or the request as a whole is over its limit."
         => "keep large things elsewhere, and pass where they are";

@@ -1,9 +1,9 @@
 //! One command's overlay: what it reads, and the writes, events and effects that it collects.
 
-use crate::cache::Cache;
 mod changes;
 mod scan;
 
+use crate::cache::Cache;
 use crate::command::Subject;
 use crate::effect::Effect;
 use crate::entry::{NodeId, Offer, Stamp};

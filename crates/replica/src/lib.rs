@@ -27,6 +27,7 @@ mod raft;
 mod read;
 mod replica;
 mod running;
+mod stagger;
 mod start;
 mod state;
 mod storage;

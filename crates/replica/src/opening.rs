@@ -25,6 +25,7 @@ use crate::raft;
 use crate::read::{ReadBarrier, ReadRounds};
 use crate::replica::Config;
 use crate::running::{OwnRuntime, Running};
+use crate::stagger::Share;
 use crate::start::StartError;
 use crate::state::applier::{Applier, Outlets};
 use crate::state::machine::Machine;
@@ -129,6 +130,10 @@ fn open_directory(config: &Config, hooks: &Hooks, chores: &Chores) -> Result<Ope
     let device = device.map_err(storage_error("log", directory))?;
     let store = hooks.storage.open_state(directory);
     let store = store.map_err(storage_error("state", directory))?;
+    let limited = store.limit_buffers(Share::of(node_id).percent());
+    limited
+        .map_err(|error| StorageError::Failed(error.0))
+        .map_err(storage_error("state", directory))?;
     let identity = identity::establish(config, device.as_ref(), store.as_ref())?;
     let clock = Arc::new(StampClock::new(Arc::clone(&hooks.clock), node_id));
     let outlets = Outlets::new();

@@ -19,9 +19,9 @@ pub struct Tuning {
     pub progress_max: usize,
     /// What may wait for the batcher, in bytes; new work gets half of it.
     pub waiting_bytes_max: usize,
-    /// A snapshot is made after so many bytes of log.
+    /// A snapshot is made after so many bytes of log; each node uses its share of that.
     pub snapshot_log_bytes: u64,
-    /// A snapshot is made when what a restart would replay took this long to apply.
+    /// A snapshot is made when what a restart would replay took this long to apply; likewise.
     pub snapshot_replay: Duration,
     /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
     pub log_bytes_max: u64,

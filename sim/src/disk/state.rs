@@ -77,6 +77,11 @@ impl StateStore for SimulatedState {
         Ok(())
     }
 
+    /// Nothing is durable before a flush that was asked for: a simulated process may lose all that.
+    fn limit_buffers(&self, _percent: u32) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn capture(&self) -> Result<Arc<dyn SharedReader>, StoreError> {
         self.change(|kept| {
             kept.contents.sync();

@@ -5,19 +5,14 @@ use anyhow::Result;
 use super::bench::Bench;
 use super::load::Load;
 use super::peak;
-use super::report::{Latency, Report};
+use super::report::Report;
 use super::section::Section;
-use super::show::{UNKNOWN, fine, latencies, rate_wanted, whole};
+use super::show::{fine, latencies, rate_wanted, whole};
+use super::spread::{self, SHARE_JUDGED};
 use crate::table::Table;
 
 /// Shares of the peak, in percent.
 const SHARES: [u8; 3] = [25, 50, 75];
-
-/// The share for which there is a target.
-const SHARE_JUDGED: u8 = 50;
-
-/// How many times the median the p99 may be there.
-const SPREAD_MAX: f64 = 5.0;
 
 /// What was measured at a share of the peak.
 struct Paced {
@@ -77,7 +72,7 @@ fn table(paced: &[Paced]) -> Table {
             fine(report.latency.spread()),
             transition_p50,
             transition_p99,
-            spread(report.transition),
+            spread::of(report.transition),
             report.not_begun.to_string(),
             report.errors.to_string(),
         ]);
@@ -87,23 +82,8 @@ fn table(paced: &[Paced]) -> Table {
 
 /// How far the tail is from the median where there is a target for it.
 fn verdict(paced: &[Paced]) -> String {
-    let mut judged = paced.iter().filter(|paced| paced.percent == SHARE_JUDGED);
-    let Some(Paced { report, .. }) = judged.next() else {
-        return String::new();
-    };
-    let of_transitions = report.transition.map(Latency::spread);
-    let is_met = |spread: f64| spread <= SPREAD_MAX;
-    let is_met = is_met(report.latency.spread()) && of_transitions.is_none_or(is_met);
-    let (runs, transitions) = (fine(report.latency.spread()), spread(report.transition));
-    let is_met = if is_met { "is met" } else { "is missed" };
-    format!(
-        "At {SHARE_JUDGED} % of the peak the p99 is {runs} times the median for runs and {transitions} times for \
-         transitions. The target of at most {SPREAD_MAX} {is_met}."
-    )
-}
-
-fn spread(latency: Option<Latency>) -> String {
-    latency.map_or_else(|| UNKNOWN.to_owned(), |latency| fine(latency.spread()))
+    let judged = paced.iter().find(|paced| paced.percent == SHARE_JUDGED);
+    judged.map_or_else(String::new, |paced| spread::verdict(&paced.report))
 }
 
 #[cfg(test)]

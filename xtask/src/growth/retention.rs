@@ -8,6 +8,7 @@ use super::peak;
 use super::report::Report;
 use super::section::Section;
 use super::show::{latencies, mib, of_nodes, rate_wanted, whole};
+use super::spread::{self, SHARE_JUDGED};
 use crate::table::Table;
 
 /// How long a run is kept once it has ended: through the whole load, and for a part of it only.
@@ -15,9 +16,6 @@ const RETENTIONS: [&str; 2] = ["1d", "5s"];
 
 /// How long a load runs before it is measured, in seconds: then runs expire as fast as they end.
 const WARM_UP_MIN: u32 = 8;
-
-/// The share of the peak at which runs begin, in percent.
-const SHARE: u8 = 50;
 
 /// The option of `flo bench` that says how long runs are kept.
 const OPTION: &str = "--retention";
@@ -50,7 +48,7 @@ pub(super) fn expect_support(bench: &Bench<'_>) -> Result<()> {
 /// If a cluster does not start or serve, or a load fails.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::default().paragraph(format!(
-        "Work began at {SHARE} % of the peak that each workload had just before. With a retention of {} runs expired \
+        "Work began at {SHARE_JUDGED} % of the peak that each workload had just before. With a retention of {} runs expired \
          while others began, from before the measurement to its end; with one of {} none did.",
         RETENTIONS[1], RETENTIONS[0]
     ));
@@ -62,7 +60,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
         for retention in RETENTIONS {
             let load = workload
                 .clone()
-                .with("--rate", peak::share(&peak, SHARE))
+                .with("--rate", peak::share(&peak, SHARE_JUDGED))
                 .with(OPTION, retention)
                 .labelled("kept", retention)
                 .warmed_up(WARM_UP_MIN);
@@ -77,6 +75,12 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
         all.extend(kept);
     }
     section = section.table(&table(&all));
+    for Kept { retention, report } in &all {
+        if report.transition.is_some() {
+            let verdict = spread::verdict(report);
+            section = section.paragraph(format!("Runs of steps, kept for {retention}: {verdict}"));
+        }
+    }
     for (title, drawn) in figures {
         section = section.figure(&title, drawn);
     }

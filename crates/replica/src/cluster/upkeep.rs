@@ -4,6 +4,7 @@
 use crate::cluster::{members, upgrade};
 use crate::core::Core;
 use crate::proposal::Control;
+use crate::stagger::Share;
 use openraft::async_runtime::watch::WatchReceiver;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -40,8 +41,9 @@ async fn consider_snapshot(core: &Core, replay_base: &mut Duration) {
     }
     let bytes = covered.map_or_else(|| core.log.bytes(), |covered| core.log.bytes_after(covered));
     let applying = Duration::from_micros(core.outlets.counters.busy_micros.load(Ordering::Relaxed));
-    let is_due = bytes > core.tuning.snapshot_log_bytes
-        || applying.saturating_sub(*replay_base) > core.tuning.snapshot_replay;
+    let share = Share::of(core.local.node_id);
+    let is_due = bytes > share.of_bytes(core.tuning.snapshot_log_bytes)
+        || applying.saturating_sub(*replay_base) > share.of_time(core.tuning.snapshot_replay);
     if is_due && core.has_room_for_snapshot() && core.raft.trigger().snapshot().await.is_ok() {
         *replay_base = applying;
     }

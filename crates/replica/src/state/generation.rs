@@ -91,15 +91,27 @@ impl Generation {
         self.database().flush().map_err(failed)
     }
 
+    /// Lets memtables fill so many percent of what they may fill otherwise before they are flushed.
+    pub(crate) fn limit_buffers(&self, percent: u32) -> Result<(), StoreError> {
+        let bytes = WRITE_BUFFER_BYTES / 100 * percent as usize;
+        self.database()
+            .set_options(&[("write_buffer_size", &bytes.to_string())])
+            .map_err(failed)
+    }
+
     /// How it stands.
     pub(crate) fn figures(&self) -> StoreFigures {
         StoreFigures::of(self.database())
     }
 
-    /// Links the rows as they are now into a new directory.
+    /// Makes everything written so far durable, and links it into a new directory.
     pub(crate) fn checkpoint(&self, directory: &Path) -> Result<(), StoreError> {
+        self.flush()?;
         let checkpoint = rocksdb::checkpoint::Checkpoint::new(self.database()).map_err(failed)?;
-        checkpoint.create_checkpoint(directory).map_err(failed)
+        // Without another flush: what was written behind this one may be missing.
+        checkpoint
+            .create_checkpoint_with_log_size(directory, u64::MAX)
+            .map_err(failed)
     }
 
     /// Calls `read` with the rows as they are now.
@@ -218,4 +230,32 @@ fn options() -> Options {
     options.set_max_background_jobs(2);
     options.set_keep_log_file_num(2);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rocksdb::properties::CUR_SIZE_ACTIVE_MEM_TABLE;
+
+    /// Writes 24 MiB; true if RocksDB began to flush them.
+    fn flushes(generation: &Generation) -> bool {
+        for row in 0..24_u32 {
+            let row = (row.to_be_bytes().to_vec(), Some(vec![7; 1 << 20]));
+            generation.write(&Writes::from([row])).unwrap();
+        }
+        let bytes = generation
+            .database()
+            .property_int_value(CUR_SIZE_ACTIVE_MEM_TABLE);
+        bytes.unwrap().unwrap() < 24 << 20
+    }
+
+    #[test]
+    fn a_memtable_is_flushed_at_the_limit_that_was_set() {
+        let directory = tempfile::tempdir().unwrap();
+        let generation = Generation::open(&directory.path().join("whole")).unwrap();
+        assert!(!flushes(&generation));
+        let generation = Generation::open(&directory.path().join("part")).unwrap();
+        generation.limit_buffers(25).unwrap();
+        assert!(flushes(&generation));
+    }
 }

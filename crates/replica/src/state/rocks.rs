@@ -14,6 +14,7 @@ use crate::storage::StoreFigures;
 use flotilla_engine::store::{Reader, StoreError, Writes};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 const CURRENT: &str = "CURRENT";
@@ -31,6 +32,8 @@ struct Inner {
     captured: Mutex<Option<Arc<Generation>>>,
     /// The number of the next generation or snapshot directory.
     number_next: Mutex<u64>,
+    /// See [`StateStore::limit_buffers`].
+    buffers_percent: AtomicU32,
 }
 
 impl RocksState {
@@ -66,6 +69,7 @@ impl RocksState {
                 current: RwLock::new(Arc::new(current)),
                 captured: Mutex::new(captured.map(Arc::new)),
                 number_next: Mutex::new(number_last + 1),
+                buffers_percent: AtomicU32::new(100),
             }),
         })
     }
@@ -77,9 +81,8 @@ impl RocksState {
     pub(crate) fn copy_to(&self, data_directory: &Path) -> Result<Self, StoreError> {
         let generations = data_directory.join(Self::PARTS[0]);
         fs::create_dir_all(&generations).map_err(failed)?;
-        let current = self.inner.current();
-        current.flush()?;
-        current.checkpoint(&generations.join(directory_name(1)))?;
+        let directory = generations.join(directory_name(1));
+        self.inner.current().checkpoint(&directory)?;
         Self::open(data_directory)
     }
 }
@@ -103,10 +106,8 @@ impl Inner {
     }
 
     fn capture(&self) -> Result<Arc<Generation>, StoreError> {
-        let current = self.current();
-        current.flush()?;
         let directory = self.snapshots.join(self.next_name());
-        current.checkpoint(&directory)?;
+        self.current().checkpoint(&directory)?;
         sync_tree(&directory)
             .and_then(|()| sync_directory(&self.snapshots))
             .map_err(failed)?;
@@ -159,6 +160,11 @@ impl StateStore for RocksState {
         self.inner.current().flush()
     }
 
+    fn limit_buffers(&self, percent: u32) -> Result<(), StoreError> {
+        self.inner.buffers_percent.store(percent, Ordering::Relaxed);
+        self.inner.current().limit_buffers(percent)
+    }
+
     fn capture(&self) -> Result<Arc<dyn SharedReader>, StoreError> {
         Ok(self.inner.capture()?)
     }
@@ -171,6 +177,7 @@ impl StateStore for RocksState {
     fn receive(&self) -> Result<Box<dyn Incoming>, StoreError> {
         let directory = self.inner.generations.join(self.inner.next_name());
         let generation = Generation::open(&directory).map_err(failed)?;
+        generation.limit_buffers(self.inner.buffers_percent.load(Ordering::Relaxed))?;
         generation.doom();
         Ok(Box::new(ReceivedGeneration {
             generation,

@@ -30,6 +30,13 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`StoreError`] when the store fails.
     fn flush(&self) -> Result<(), StoreError>;
 
+    /// Lets what is not durable fill so many percent of the memory that it may fill otherwise; from now on, also
+    /// in rows that are received.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store fails.
+    fn limit_buffers(&self, percent: u32) -> Result<(), StoreError>;
+
     /// Keeps a durable copy of the rows as they are now, in place of the one before.
     ///
     /// # Errors

@@ -67,6 +67,10 @@ impl StateStore for FaultyState {
         self.0.flush()
     }
 
+    fn limit_buffers(&self, percent: u32) -> Result<(), StoreError> {
+        self.0.limit_buffers(percent)
+    }
+
     fn capture(&self) -> Result<Arc<dyn SharedReader>, StoreError> {
         self.0.capture()
     }

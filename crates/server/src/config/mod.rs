@@ -44,7 +44,7 @@ pub struct ServerConfig {
     pub tls_key: Option<PathBuf>,
     /// The authorities that have signed the certificates of nodes and clients: a PEM file.
     pub tls_ca: Option<PathBuf>,
-    /// A snapshot is made after so many bytes of log.
+    /// A snapshot is made after so many bytes of log, or at 60 % of them or more, by the node's id.
     pub snapshot_log_bytes: u64,
     /// A log longer than this is cut even if a member still needs it; that member gets a snapshot.
     /// In bytes, not below `snapshot_log_bytes`.

@@ -118,7 +118,8 @@ pub(super) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     tls_ca: Option<PathBuf>,
 
-    /// Make a snapshot after so many bytes of log [default: 64 MiB]
+    /// Make a snapshot after so many bytes of log, or at 60 % of them or more, by the node's id, so that nodes do
+    /// not do it together [default: 64 MiB]
     #[arg(
         long,
         env = "FLO_SNAPSHOT_LOG_BYTES",
