@@ -14,6 +14,8 @@ use crate::table::Table;
 /// Shares of the peak, in percent.
 const SHARES: [u8; 3] = [25, 50, 75];
 
+const _: () = assert!(SHARES[1] == SHARE_JUDGED);
+
 /// What was measured at a share of the peak.
 struct Paced {
     percent: u8,

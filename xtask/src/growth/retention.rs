@@ -75,16 +75,22 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
         all.extend(kept);
     }
     section = section.table(&table(&all));
-    for Kept { retention, report } in &all {
-        if report.transition.is_some() {
-            let verdict = spread::verdict(report);
-            section = section.paragraph(format!("Runs of steps, kept for {retention}: {verdict}"));
-        }
+    for verdict in verdicts(&all) {
+        section = section.paragraph(verdict);
     }
     for (title, drawn) in figures {
         section = section.figure(&title, drawn);
     }
     Ok(section)
+}
+
+/// Whether loads with steps meet the target.
+fn verdicts(all: &[Kept]) -> Vec<String> {
+    let with_steps = all.iter().filter(|kept| kept.report.transition.is_some());
+    let verdict = |Kept { retention, report }: &Kept| {
+        format!("Steps, kept for {retention}: {}", spread::verdict(report))
+    };
+    with_steps.map(verdict).collect()
 }
 
 fn table(all: &[Kept]) -> Table {
@@ -132,6 +138,19 @@ mod tests {
 
     use super::super::report::tests::report;
     use super::*;
+
+    #[test]
+    fn loads_with_steps_are_held_to_the_target() {
+        let all = ["start", "steps"].map(|workload| Kept {
+            retention: "1d",
+            report: report(workload, 1_500.0, 3.0),
+        });
+        expect![[r#"
+            [
+                "Steps, kept for 1d: At 50 % of the peak the p99 is 2.00 times the median for runs and 2.00 times for transitions. The target of at most 5 is met.",
+            ]
+        "#]].assert_debug_eq(&verdicts(&all));
+    }
 
     #[test]
     fn each_retention_is_a_row() {

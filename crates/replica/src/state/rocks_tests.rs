@@ -8,6 +8,8 @@ use flotilla_engine::store::{KeyRange, Order, Reader, Writes};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 fn rows(index: u64, value: &str) -> Writes {
     let mut writes = Writes::from([(vec![1, 1], Some(value.as_bytes().to_vec()))]);
@@ -185,5 +187,31 @@ fn a_frozen_view_does_not_see_later_writes_and_scans_both_ways() {
         };
         assert_eq!(scanned(Order::Ascending), [1, 2, 3]);
         assert_eq!(scanned(Order::Descending), [3, 2, 1]);
+    });
+}
+
+#[test]
+fn a_capture_beside_writes_has_whole_ones_and_all_that_went_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksState::open(directory.path()).unwrap();
+    let is_over = AtomicBool::new(false);
+    let write = |index: u64| store.write(&rows(index, &index.to_string())).unwrap();
+    write(1);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut indexes = 2..;
+            while !is_over.load(Ordering::Relaxed) {
+                indexes.by_ref().take(100).for_each(write);
+            }
+        });
+        for _ in 0..10 {
+            let before = index(store.reader().as_ref());
+            let capture = store.capture().unwrap();
+            let captured = index(capture.as_ref());
+            assert!(captured >= before, "{captured:?}, {before:?}");
+            let captured = captured.map(|index| index.to_string());
+            assert_eq!(value(capture.as_ref()), captured);
+        }
+        is_over.store(true, Ordering::Relaxed);
     });
 }
