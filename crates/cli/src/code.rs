@@ -59,6 +59,8 @@ codes! {
         "`flo cluster backup` was stopped before its end.";
     BenchOutputWrong "bench_output_wrong" Refused
         "`flo bench`: a run's output is not what its input and its steps make of it.";
+    BenchStopped "bench_stopped" Retryable
+        "`flo bench` was stopped before there was anything to report.";
     CertificatesNotMade "certificates_not_made" Machine
         "`flo cert dev` cannot make its files.";
     ClusterNotFormed "cluster_not_formed" Retryable

@@ -162,6 +162,34 @@ fn a_bench_that_is_interrupted_still_reports() {
 }
 
 #[test]
+fn a_bench_that_is_stopped_before_it_has_measured_fails() {
+    let node = DevNode::start();
+    let shell = Shell::new(&node);
+    for (workload, begun) in [
+        (
+            "start --seconds 60 --warm-up 600",
+            ("flo-bench-start", "completed"),
+        ),
+        (
+            "timers --runs 10 --due-in 600",
+            ("flo-bench-timers", "waiting"),
+        ),
+    ] {
+        let load = format!("sh -c 'echo ready; exec flo -o json bench {workload}'");
+        let mut bench = shell.start("bench", &load);
+        wait_until("runs to begin", PATIENCE, || {
+            match runs(&node.flo(), begun.0, begun.1) {
+                0..10 => Err("there are too few".to_owned()),
+                _ => Ok(()),
+            }
+        });
+        assert!(!bench.terminate().success(), "{}", bench.output());
+        let output = bench.output();
+        assert!(output.contains("bench_stopped"), "{output}");
+    }
+}
+
+#[test]
 fn nodes_are_told_apart_and_one_that_is_down_is_shown_so() {
     let mut cluster = Cluster::start();
     let follower = cluster.followers()[0];

@@ -1,6 +1,6 @@
 //! `flo bench timers`: timers that fall due at once.
 
-use super::load::{LoadFlags, Measured, Piece, Work};
+use super::load::{LoadFlags, Measured, Piece, Work, stopped};
 use super::measurement::{Bench, Look};
 use super::report::Conditions;
 use super::report_flags::ReportFlags;
@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::shutdown::Shutdown;
 use clap::Args;
 use flotilla_client::Client;
 use flotilla_client::v1::{GetRunRequest, Run, RunStatus, StartRunRequest};
@@ -78,11 +79,17 @@ impl Timers {
         });
         // The first version, so that a definition that is refused is told before anything is started.
         starts.version(bench.client(), GRAIN).await?;
+        let mut shutdown = Shutdown::new()?;
         let (opened, _) = bench.load(starts.clone()).await?;
         if let Some(error) = opened.error {
             return Err(error);
         }
-        let (measured, looks) = expire(&bench, &starts).await?;
+        // A signal that came while runs were started ends it, too: then not all of them are there.
+        let (measured, looks) = tokio::select! {
+            biased;
+            () = shutdown.requested() => return Err(stopped("the timers were not due")),
+            expired = expire(&bench, &starts) => expired?,
+        };
         bench.conclude(
             measured,
             Conditions::new("timers", "runs", "due to end"),

@@ -5,6 +5,7 @@ use super::flags::{LoadFlags, Until};
 use super::meter::{Measured, Meter};
 use super::schedule::Schedule;
 use super::work::{Piece, Work};
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::shutdown::Shutdown;
@@ -28,7 +29,7 @@ pub(in super::super) struct Load<'a> {
 /// second one does not wait for the last answers either.
 ///
 /// # Errors
-/// When signals cannot be caught.
+/// When signals cannot be caught, or one comes before anything was measured.
 pub(in super::super) async fn drive<W: Work, L>(
     load: Load<'_>,
     work: Arc<W>,
@@ -73,7 +74,7 @@ async fn conduct<W: Work, L>(
         None => {
             tokio::select! {
                 () = sleep(load.flags.warm_up()) => {}
-                () = shutdown.requested() => schedule.stop(),
+                () = shutdown.requested() => return Err(stopped("it was still warming up")),
             }
             begin().await
         }
@@ -100,6 +101,12 @@ async fn conduct<W: Work, L>(
         () = shutdown.requested() => {}
     }
     Ok((load.meter.take(), [before, after]))
+}
+
+/// There is nothing to report, since a signal came while something else was going on.
+pub(in super::super) fn stopped(meanwhile: &str) -> Failure {
+    let message = format!("expected to measure, but the bench was stopped while {meanwhile}");
+    Failure::new(Code::BenchStopped, message)
 }
 
 /// Starts all clients.

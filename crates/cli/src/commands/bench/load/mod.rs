@@ -9,7 +9,7 @@ mod schedule;
 mod work;
 
 pub(super) use connections::Connections;
-pub(super) use drive::{Load, drive};
+pub(super) use drive::{Load, drive, stopped};
 pub(super) use flags::{LoadFlags, Pace};
 pub(super) use meter::{Measured, Meter};
 pub(super) use work::{Piece, Work};
