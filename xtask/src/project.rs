@@ -1,26 +1,14 @@
 //! Where the project is, and where its build output goes.
 
+mod root;
+
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// The repository's root folder.
-///
-/// `cargo run` says at run time which clone it serves. What was compiled in may be the folder of another
-/// clone, because all of them share a target folder (ADR 0004).
-pub(crate) fn root() -> &'static Path {
-    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
-        let member =
-            env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-        let root = Path::new(&member).parent();
-        root.expect("xtask is a folder of the repository")
-            .to_owned()
-    });
-    &ROOT
-}
+pub(crate) use root::root;
 
 /// The folder for build output: the caller's `CARGO_TARGET_DIR`, or one in the user's cache that
 /// all clones share, because a cold build takes about a quarter of an hour (ADR 0004).

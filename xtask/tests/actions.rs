@@ -1,5 +1,6 @@
 //! The scripts of `examples/actions`, run as `flo worker exec` runs them.
 
+#[path = "../src/project/root.rs"]
 mod project;
 
 use std::fs;

@@ -2,6 +2,7 @@
 
 #[path = "limits/expression.rs"]
 mod expression;
+#[path = "../src/project/root.rs"]
 mod project;
 #[path = "limits/source.rs"]
 mod source;

@@ -11,6 +11,7 @@ mod documents;
 mod links;
 #[path = "tidy/manifests.rs"]
 mod manifests;
+#[path = "../src/project/root.rs"]
 mod project;
 #[path = "tidy/records.rs"]
 mod records;

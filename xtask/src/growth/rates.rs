@@ -12,9 +12,7 @@ use super::spread::{self, SHARE_JUDGED};
 use crate::table::Table;
 
 /// Shares of the peak, in percent.
-const SHARES: [u8; 3] = [25, 50, 75];
-
-const _: () = assert!(SHARES[1] == SHARE_JUDGED);
+const SHARES: [u8; 3] = [25, SHARE_JUDGED, 75];
 
 /// What was measured at a share of the peak.
 struct Paced {

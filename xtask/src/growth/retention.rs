@@ -48,8 +48,8 @@ pub(super) fn expect_support(bench: &Bench<'_>) -> Result<()> {
 /// If a cluster does not start or serve, or a load fails.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut section = Section::default().paragraph(format!(
-        "Work began at {SHARE_JUDGED} % of the peak that each workload had just before. With a retention of {} runs expired \
-         while others began, from before the measurement to its end; with one of {} none did.",
+        "Work began at {SHARE_JUDGED} % of the peak that each workload had just before. With a retention of {} runs \
+         expired while others began, from before the measurement to its end; with one of {} none did.",
         RETENTIONS[1], RETENTIONS[0]
     ));
     let mut all = Vec::new();

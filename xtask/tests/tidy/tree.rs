@@ -64,7 +64,7 @@ pub(crate) struct Finding {
 
 /// Every file of the project whose name ends with one of the endings, in order of path.
 pub(crate) fn sources(endings: &[&str]) -> Vec<Source> {
-    let mut sources: Vec<Source> = files(&root())
+    let mut sources: Vec<Source> = files(root())
         .into_iter()
         .filter(|path| endings.iter().any(|ending| path.ends_with(ending)))
         .map(|path| Source {
