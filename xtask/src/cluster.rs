@@ -25,7 +25,7 @@ use status::Status;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Where data and logs go.
-const OWN: &str = ".flo";
+pub(crate) const OWN: &str = ".flo";
 
 /// Where the files of `deploy/local` look for certificates.
 const CERTIFICATES: &str = ".flo/certificates";

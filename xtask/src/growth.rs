@@ -2,8 +2,10 @@
 
 mod bench;
 mod clients;
+mod http;
 mod idle;
 mod load;
+mod merging;
 mod open_runs;
 mod options;
 mod page;
@@ -47,15 +49,16 @@ tables and figures:
 
 - clients    runs of three steps, and starts of runs, by 1, 8, 64 and 512 clients
 - payloads   runs of three steps with inputs of 100 B, 10 KiB and 500 KiB
-- open-runs  both by 64 clients beside more and more runs that wait, on one cluster: memory and disk, how long a
-             node that was killed takes to serve again, how long a snapshot takes and what it does to others
+- open-runs  both by 64 clients beside more and more runs that wait, each number on a cluster of its own, in turn:
+             memory and disk, how long a node that was killed takes to serve again, how long a snapshot takes and
+             what it does to others
 - retention  both at half of their peak, while runs expire after seconds and after a day
 - rates      runs of three steps at 25 %, 50 % and 75 % of their peak
 - idle       what nodes use that have nothing to do
 
 Nothing is encrypted, and what is acknowledged was synced to the disk by a majority. The load shares the machine
-with the nodes. Each measurement has a cluster of its own, but those of open-runs. All of it takes about twenty
-minutes after the build.
+with the nodes. Each measurement has a cluster of its own, but those of open-runs. All of it takes about a quarter
+of an hour after the build.
 
 Usage: cargo xtask bench-growth [OPTIONS]
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
+use crate::cluster::OWN;
 use crate::interrupt::{Interrupt, Interrupted};
 
 /// How much of each log is shown after a failure.
@@ -50,6 +51,16 @@ impl Sandbox {
         self.folder().join(format!("{name}.log"))
     }
 
+    /// Where logs are: here, and in what clusters in this folder or in one below it call their own.
+    fn log_folders(&self) -> Vec<PathBuf> {
+        let below = fs::read_dir(self.folder()).into_iter().flatten().flatten();
+        let mut below: Vec<PathBuf> = below.map(|entry| entry.path().join(OWN)).collect();
+        below.retain(|folder| folder.is_dir());
+        below.sort();
+        let here = [self.folder().to_owned(), self.folder().join(OWN)];
+        here.into_iter().chain(below).collect()
+    }
+
     /// Does the work, then removes the folder unless it `is_kept`. The work's processes are values
     /// of its own, so none is left when it returns, however it returns. If it fails, the ends of all
     /// logs go to stderr.
@@ -64,13 +75,9 @@ impl Sandbox {
             && !error.is::<Interrupted>()
         {
             // The failure is told even where the logs cannot be.
-            let folders = [self.folder().to_owned(), self.folder().join(".flo")];
-            eprint!(
-                "{}",
-                folders
-                    .map(|folder| tails(&folder).unwrap_or_default())
-                    .concat()
-            );
+            for folder in self.log_folders() {
+                eprint!("{}", tails(&folder).unwrap_or_default());
+            }
         }
         if is_kept {
             println!("\nData and logs are in {}.", self.folder.keep().display());
@@ -136,6 +143,17 @@ mod tests {
             assert_eq!(result.is_err(), is_failure);
             assert!(!folder.exists());
         }
+    }
+
+    #[test]
+    fn logs_of_clusters_here_and_below_are_found() {
+        let sandbox = sandbox();
+        let here = sandbox.folder().to_owned();
+        let folders = [here.clone(), here.join(OWN), here.join("open-10").join(OWN)];
+        for folder in &folders {
+            fs::create_dir_all(folder.join("node1")).unwrap();
+        }
+        assert_eq!(sandbox.log_folders(), folders);
     }
 
     #[test]

@@ -52,6 +52,24 @@ impl<'a> Bench<'a> {
         Cluster::start_afresh(&self.flo, self.sandbox.folder(), self.interrupt())
     }
 
+    /// The same beside other clusters, in a folder of this name.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub(super) fn start_beside(&self, name: &str) -> Result<Cluster> {
+        let folder = self.sandbox.folder().join(name);
+        Cluster::start_afresh(&self.flo, &folder, self.interrupt())
+    }
+
+    /// Stops such a cluster, and removes what it has left.
+    ///
+    /// # Errors
+    /// If a node does not end well, or the folder cannot be removed.
+    pub(super) fn stop_beside(&self, name: &str, cluster: Cluster) -> Result<()> {
+        cluster.stop(self.interrupt())?;
+        Ok(fs::remove_dir_all(self.sandbox.folder().join(name))?)
+    }
+
     /// Puts a load on a cluster of its own.
     ///
     /// # Errors

@@ -1,13 +1,16 @@
-//! More and more runs that wait, on one cluster.
+//! More and more runs that wait, each number on a cluster of its own.
 
+mod rounds;
 mod tables;
 
+use std::mem;
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::bench::Bench;
 use super::load::Load;
+use super::merging;
 use super::readiness;
 use super::report::Report;
 use super::section::Section;
@@ -15,6 +18,7 @@ use super::show::seconds;
 use super::snapshot::{self, Snapshot};
 use crate::cluster::{Cluster, NodeId};
 use crate::stages::say;
+use rounds::Rounds;
 
 /// How many clients there are, whatever else differs.
 const CLIENTS: u16 = 64;
@@ -25,11 +29,27 @@ const CLIENTS_OPENING: u16 = 128;
 /// How many runs are opened a second, at the very least.
 const OPENED_PER_SECOND_MIN: u64 = 100;
 
-/// What was measured with so many runs waiting.
+/// How many times each load is measured on each cluster.
+const ROUNDS: usize = 3;
+
+/// A cluster with so many runs waiting, and what it did under load.
 struct Stage {
     open_runs: u64,
-    steps: Report,
-    start: Report,
+    cluster: Cluster,
+    loads: Loads,
+}
+
+/// What was measured under load, in all rounds.
+#[derive(Default)]
+struct Loads {
+    steps: Rounds,
+    start: Rounds,
+}
+
+/// What was measured with so many runs waiting.
+struct Measured {
+    open_runs: u64,
+    loads: Loads,
     /// How long a node that was killed took until it served again.
     restart: Duration,
     snapshot: Snapshot,
@@ -39,28 +59,50 @@ struct Stage {
     snapshots: u32,
 }
 
-/// Measures a cluster on which more and more runs wait.
+/// Measures clusters on which more and more runs wait. They stand beside each other, so that loads can be put on them
+/// in turn.
 ///
 /// # Errors
-/// If it does not start or serve, or a load fails.
+/// If one does not start or serve, or a load fails.
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
-    let mut cluster = bench.start()?;
-    let mut stages = Vec::new();
-    for open_runs in &bench.options.open_runs {
-        open(bench, &cluster, *open_runs)?;
-        stages.push(Stage::measure(bench, &mut cluster, *open_runs)?);
+    let numbers = bench.options.open_runs.iter();
+    let stages = numbers.map(|open_runs| Stage::open(bench, *open_runs));
+    let mut stages = stages.collect::<Result<Vec<Stage>>>()?;
+    for stage in &stages {
+        merging::wait_until_done(&stage.cluster, bench.interrupt())?;
     }
-    cluster.stop(bench.interrupt())?;
-    let reports = stages.iter().flat_map(|stage| [&stage.steps, &stage.start]);
+    for round in 1..=ROUNDS {
+        say(format!("round {round} of {ROUNDS}"));
+        for stage in &mut stages {
+            stage.loads.steps.add(stage.put(bench, Load::steps())?);
+        }
+        for stage in &mut stages {
+            stage.loads.start.add(stage.put(bench, Load::start())?);
+        }
+    }
+    let measured = stages.iter_mut().map(|stage| stage.finish(bench));
+    let measured = measured.collect::<Result<Vec<Measured>>>()?;
+    for stage in stages {
+        bench.stop_beside(&name(stage.open_runs), stage.cluster)?;
+    }
+    section(bench, &measured)
+}
+
+fn section(bench: &Bench<'_>, measured: &[Measured]) -> Result<Section> {
+    let reports = measured
+        .iter()
+        .flat_map(|measured| [measured.loads.steps.median(), measured.loads.start.median()]);
     let title = ["--x", "open_runs", "--title", "By the number of open runs"];
     let drawn = bench.plot("open-runs", &title, reports)?;
     let section = Section::default()
         .paragraph(format!(
-            "`flo bench parked` opened runs that wait, on one cluster that was never emptied. Beside them {CLIENTS} \
-             clients ran whole runs of three steps and starts. \"Of first\" is how many times the first row's figure \
-             it is: sizes cannot be measured in turn."
+            "`flo bench parked` opened runs that wait, each number of them on a cluster of its own; the clusters stood \
+             beside each other, and the others did nothing while one was measured. Once all files were merged, {CLIENTS} \
+             clients ran whole runs of three steps and starts, on each cluster in turn, in {ROUNDS} rounds. Of the \
+             rounds the one with the median throughput is shown; \"of first\" is how \
+             many times the figure in the first row it is, and behind it the same of each round."
         ))
-        .table(&tables::loads(&stages))
+        .table(&tables::loads(measured))
         .paragraph(
             "After those loads, whose ended runs stay for an hour (what ended in warm-ups is not counted): memory and \
              data directory of each node, the leader's first; the time from the start of a follower that was killed \
@@ -68,73 +110,81 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
              as they can be. Then whole runs by as many clients, while the nodes made snapshots one after another \
              without a pause.",
         )
-        .table(&tables::state(&stages));
+        .table(&tables::state(measured));
     Ok(section.figure("Throughput and latency by the number of open runs", drawn))
 }
 
-/// Opens what is missing.
-fn open(bench: &Bench<'_>, cluster: &Cluster, open_runs: u64) -> Result<()> {
-    if open_runs == 0 {
-        return Ok(());
-    }
-    say(format!("opening runs, until {open_runs} wait"));
-    let load = Load::parked()
-        .with("--runs", open_runs)
-        .with("--clients", CLIENTS_OPENING);
-    let limit = Duration::from_secs(open_runs / OPENED_PER_SECOND_MIN);
-    bench.fill(cluster, &load, limit)?;
-    Ok(())
+/// What the cluster with so many open runs is called.
+fn name(open_runs: u64) -> String {
+    format!("open-{open_runs}")
 }
 
 impl Stage {
-    fn measure(bench: &Bench<'_>, cluster: &mut Cluster, open_runs: u64) -> Result<Self> {
-        let interrupt = bench.interrupt();
-        let with = |load: Load| {
-            load.with("--clients", CLIENTS)
-                .labelled("open_runs", open_runs)
-        };
-        let steps = bench.measure(cluster, &with(Load::steps()))?;
-        let start = bench.measure(cluster, &with(Load::start()))?;
+    /// Starts a cluster and opens the runs.
+    fn open(bench: &Bench<'_>, open_runs: u64) -> Result<Self> {
+        let cluster = bench.start_beside(&name(open_runs))?;
+        if open_runs > 0 {
+            say(format!("opening runs, until {open_runs} wait"));
+            let load = Load::parked()
+                .with("--runs", open_runs)
+                .with("--clients", CLIENTS_OPENING);
+            let limit = Duration::from_secs(open_runs / OPENED_PER_SECOND_MIN);
+            bench.fill(&cluster, &load, limit)?;
+        }
+        Ok(Self {
+            open_runs,
+            cluster,
+            loads: Loads::default(),
+        })
+    }
 
-        let restart = readiness::time_of_restart(cluster, interrupt)?;
+    /// Puts a load on it.
+    fn put(&self, bench: &Bench<'_>, load: Load) -> Result<Report> {
+        bench.measure(&self.cluster, &self.load(load))
+    }
+
+    /// Measures what is measured once, after the loads.
+    fn finish(&mut self, bench: &Bench<'_>) -> Result<Measured> {
+        let interrupt = bench.interrupt();
+        say(format!("with {} runs waiting", self.open_runs));
+        let restart = readiness::time_of_restart(&mut self.cluster, interrupt)?;
         say(format!(
             "a node that was killed: ready after {} s",
             seconds(restart)
         ));
 
-        let leader = cluster.wait_for_leader(None, interrupt)?.node_id;
-        let snapshot = Snapshot::make(cluster, leader)?;
+        let leader = self.cluster.wait_for_leader(None, interrupt)?.node_id;
+        let snapshot = Snapshot::make(&self.cluster, leader)?;
         say(format!("a snapshot: {} s", seconds(snapshot.took)));
-        let (beside_snapshots, snapshots) =
-            measure_beside_snapshots(bench, cluster, &with(Load::steps()))?;
-        Ok(Self {
-            open_runs,
-            steps,
-            start,
+        let (beside_snapshots, snapshots) = self.put_beside_snapshots(bench, Load::steps())?;
+        Ok(Measured {
+            open_runs: self.open_runs,
+            loads: mem::take(&mut self.loads),
             restart,
             snapshot,
             beside_snapshots,
             snapshots,
         })
     }
-}
 
-/// A load, and how many snapshots the nodes made meanwhile.
-fn measure_beside_snapshots(
-    bench: &Bench<'_>,
-    cluster: &Cluster,
-    load: &Load,
-) -> Result<(Report, u32)> {
-    let node_ids: Vec<NodeId> = cluster.node_ids().collect();
-    let mut turn = node_ids.iter().cycle();
-    let mut snapshots = 0;
-    let report = bench.measure_beside(cluster, load, || {
-        if let Some(node_id) = turn.next() {
-            snapshot::make(cluster, *node_id)?;
-            snapshots += 1;
-        }
-        Ok(())
-    })?;
-    say(format!("while {snapshots} snapshots were made"));
-    Ok((report, snapshots))
+    /// Puts a load on it, and says how many snapshots its nodes made meanwhile.
+    fn put_beside_snapshots(&self, bench: &Bench<'_>, load: Load) -> Result<(Report, u32)> {
+        let node_ids: Vec<NodeId> = self.cluster.node_ids().collect();
+        let mut turn = node_ids.iter().cycle();
+        let mut snapshots = 0;
+        let report = bench.measure_beside(&self.cluster, &self.load(load), || {
+            if let Some(node_id) = turn.next() {
+                snapshot::make(&self.cluster, *node_id)?;
+                snapshots += 1;
+            }
+            Ok(())
+        })?;
+        say(format!("while {snapshots} snapshots were made"));
+        Ok((report, snapshots))
+    }
+
+    fn load(&self, load: Load) -> Load {
+        load.with("--clients", CLIENTS)
+            .labelled("open_runs", self.open_runs)
+    }
 }

@@ -74,7 +74,7 @@ impl Options {
     }
 }
 
-/// Runs that were opened stay, so there are only ever more.
+/// The first is what the others are held against, and each has a cluster of its own.
 fn rising(arguments: &mut Arguments<'_>) -> Result<Vec<u64>, UsageError> {
     let sizes: Vec<u64> = arguments.numbers()?;
     if sizes.is_sorted_by(|before, after| before < after) {
