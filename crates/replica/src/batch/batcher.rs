@@ -1,8 +1,8 @@
 //! Packs what waits into entries and hands the answers back.
 //!
 //! Each entry costs a round of messages, a sync on every member and a write of its state, whatever it holds. So
-//! while one is under way, the next gathers what comes, for three quarters of what a round takes: on an idle cluster that
-//! is the time in which the first one ends, and under load entries grow with the queue instead of in number.
+//! while one is under way, the next gathers what comes, and behind it, what its answers bring ([`Rounds`]): on an
+//! idle cluster nobody waits, and under load entries grow with the queue instead of in number.
 
 use crate::batch::OFFERS_BYTES_MAX;
 use crate::batch::queue::{Answer, Queue, Submission};
@@ -82,8 +82,8 @@ impl Batcher {
         self.counters
             .commands
             .fetch_add(commands.len() as u64, Ordering::Relaxed);
+        let round = Rounds::begin(&self.rounds, commands.len());
         let proposal = Proposal::Commands(Commands::new(self.entry(commands)));
-        let round = Rounds::begin(&self.rounds);
         let (responder, receiver) = Responder::complete_only();
         if self
             .raft

@@ -7,9 +7,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
-/// An entry of so many commands is worth a round of its own.
-const PLENTY: usize = 256;
-
 /// How a submission ended.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -84,8 +81,8 @@ pub(crate) struct Queue {
     bounds: QueueBounds,
     lanes: Mutex<Lanes>,
     arrived: Notify,
-    /// Rung when there is plenty. Apart from `arrived`, so that who gathers is not woken for each command.
-    plenty: Notify,
+    /// Rung when as many wait as are wanted. Apart from `arrived`, so that who gathers is not woken for each command.
+    enough: Notify,
 }
 
 #[derive(Default)]
@@ -93,6 +90,8 @@ struct Lanes {
     intake: VecDeque<Submission>,
     progress: VecDeque<Submission>,
     bytes: usize,
+    /// How many commands the batcher waits for.
+    wanted: usize,
 }
 
 impl Queue {
@@ -101,7 +100,7 @@ impl Queue {
             bounds,
             lanes: Mutex::default(),
             arrived: Notify::new(),
-            plenty: Notify::new(),
+            enough: Notify::new(),
         }
     }
 
@@ -115,16 +114,17 @@ impl Queue {
                 return Err(Full);
             }
         }
+        let had_enough = lanes.has_enough();
         lanes.bytes += submission.bytes;
         match submission.command.body.admission() {
             Admission::Intake => lanes.intake.push_back(submission),
             Admission::Progress => lanes.progress.push_back(submission),
         }
-        let is_plenty = lanes.count() == PLENTY;
+        let has_enough = lanes.has_enough();
         drop(lanes);
         self.arrived.notify_one();
-        if is_plenty {
-            self.plenty.notify_one();
+        if has_enough && !had_enough {
+            self.enough.notify_one();
         }
         Ok(())
     }
@@ -146,10 +146,11 @@ impl Queue {
         }
     }
 
-    /// Waits until so many commands wait that they are worth an entry whatever else is under way.
-    pub(crate) async fn wait_for_plenty(&self) {
-        while self.lanes().count() < PLENTY {
-            self.plenty.notified().await;
+    /// Waits until so many commands wait, or as many as an entry has room for. For one caller at a time, the batcher.
+    pub(crate) async fn wait_for(&self, count: usize) {
+        self.lanes().wanted = count;
+        while !self.lanes().has_enough() {
+            self.enough.notified().await;
         }
     }
 
@@ -198,6 +199,11 @@ impl Lanes {
         length < length_max && self.bytes + submission.bytes <= bytes_max
     }
 
+    /// Whether the batcher need not wait for more.
+    fn has_enough(&self) -> bool {
+        self.count() >= self.wanted || self.bytes >= ENTRY_BYTES_MAX
+    }
+
     fn count(&self) -> usize {
         self.intake.len() + self.progress.len()
     }
@@ -229,6 +235,8 @@ impl Lanes {
 mod tests {
     use super::*;
     use crate::testing::command;
+    use futures::FutureExt;
+    use std::pin::pin;
 
     fn queue() -> Queue {
         Queue::new(QueueBounds {
@@ -291,6 +299,33 @@ mod tests {
         }
         assert_eq!(queue.take_entry().len(), ENTRY_COMMANDS_MAX);
         assert_eq!(queue.take_entry().len(), 1);
+    }
+
+    #[test]
+    fn who_waits_for_a_count_is_woken_by_the_command_that_reaches_it() {
+        let queue = queue();
+        push(&queue, Admission::Intake, 1).unwrap();
+        let mut waiting = pin!(queue.wait_for(3));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        push(&queue, Admission::Progress, 1).unwrap();
+        assert!(waiting.as_mut().now_or_never().is_none());
+        push(&queue, Admission::Progress, 1).unwrap();
+        assert!(waiting.now_or_never().is_some());
+        assert!(queue.wait_for(2).now_or_never().is_some());
+    }
+
+    #[test]
+    fn as_many_bytes_as_an_entry_has_room_for_are_enough() {
+        let queue = Queue::new(QueueBounds {
+            intake_max: 9,
+            progress_max: 9,
+            bytes_max: 4 * ENTRY_BYTES_MAX,
+        });
+        let mut waiting = pin!(queue.wait_for(9));
+        push(&queue, Admission::Progress, ENTRY_BYTES_MAX - 1).unwrap();
+        assert!(waiting.as_mut().now_or_never().is_none());
+        push(&queue, Admission::Progress, 1).unwrap();
+        assert!(waiting.now_or_never().is_some());
     }
 
     #[test]
