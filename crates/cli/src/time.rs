@@ -1,6 +1,7 @@
-//! Times for people.
+//! The time, and times for people.
 
 use chrono::{DateTime, Datelike, Timelike};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A time in milliseconds since the Unix epoch, as `2026-03-01T09:30:00.250Z`.
 pub(crate) fn show(at_ms: u64) -> String {
@@ -25,6 +26,12 @@ pub(crate) fn show(at_ms: u64) -> String {
 /// The same, or a dash for none.
 pub(crate) fn show_optional(at_ms: Option<u64>) -> String {
     at_ms.map_or_else(|| "-".to_owned(), show)
+}
+
+/// The time by this machine's clock, in milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `flo bench` measures what it says, verifies it, and leaves the cluster as its help says.
 
-use flotilla_tests::{Cluster, DevNode, Flo, PATIENCE, Shell, wait_until};
+use flotilla_tests::{Cluster, CommandWorker, DevNode, Flo, PATIENCE, Shell, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -262,6 +262,22 @@ fn bad_input_is_refused_before_anything_is_measured() {
             .expect(2, "usage")
             .hints("--help");
     }
+    for flag in [
+        "--rate",
+        "--clients",
+        "--connections",
+        "--seconds",
+        "--count",
+        "--warm-up",
+    ] {
+        flo.refused(&["bench", "start", flag, "-5"])
+            .expect(2, "usage")
+            .says(&format!("invalid value '-5' for '{flag}"));
+    }
+    let labels = ["--label", "a=1", "--label", "a=2"];
+    flo.refused(&[&["bench", "start"], &labels[..]].concat())
+        .expect(2, "usage")
+        .says("--label a=… is given twice");
     flo.refused(&["bench", "start", "--plot", "figure.png"])
         .expect(2, "usage")
         .says(".svg")
@@ -274,10 +290,25 @@ fn bad_input_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn a_bench_without_workers_says_so_instead_of_starting_runs() {
+    let node = DevNode::start();
+    let flo = node.flo();
+    let unserved = ["bench", "steps", "--workers", "0", "--timeout", "1s"];
+    flo.refused(&unserved)
+        .expect(4, "no_worker")
+        .says("flo-bench-step")
+        .hints("--workers 1");
+    assert_eq!(flo.json(&["workflow", "runs"])["items"], json!([]));
+}
+
+#[test]
 fn a_bench_of_which_everything_failed_fails_and_says_why() {
     let node = DevNode::start();
     let flo = node.flo();
-    let unserved = [
+    let flags = ["--worker-id", "w1", "--drain-timeout-ms", "1"];
+    let endless = [("flo-bench-step", "sleep 3600")];
+    let mut worker = CommandWorker::start_with(&flo, node.scratch(), &flags, &endless);
+    let hopeless = [
         "bench",
         "steps",
         "--workers",
@@ -287,7 +318,7 @@ fn a_bench_of_which_everything_failed_fails_and_says_why() {
         "--warm-up",
         "0",
     ];
-    let answer = flo.run(&[&["-o", "json", "--timeout", "1s"], &unserved[..]].concat());
+    let answer = flo.run(&[&["-o", "json", "--timeout", "1s"], &hopeless[..]].concat());
     let report: Value = answer.decode_stdout().expect("a report");
     assert_eq!(
         (&report["completed"], &report["errors"]),
@@ -297,6 +328,7 @@ fn a_bench_of_which_everything_failed_fails_and_says_why() {
         .refusal()
         .expect(4, "wait_timeout")
         .hints("the run goes on");
+    assert!(!worker.drain().success(), "its tasks go on");
     Flo::at("127.0.0.1:1")
         .refused(&["bench", "start", "--seconds", "1"])
         .expect(5, "cannot_connect");

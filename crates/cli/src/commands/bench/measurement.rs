@@ -7,6 +7,7 @@ use super::report_flags::ReportFlags;
 use super::usage::{self, Snapshot};
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::time;
 use flotilla_client::Client;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -31,6 +32,8 @@ pub(super) struct Look {
     pub(super) own_cpu_ms: i64,
     /// When that was.
     pub(super) at: Instant,
+    /// The same by this machine's clock, in milliseconds since the Unix epoch.
+    pub(super) at_ms: u64,
 }
 
 impl<'a> Bench<'a> {
@@ -99,6 +102,7 @@ impl<'a> Bench<'a> {
             nodes: usage::look(self.session, self.client()).await,
             own_cpu_ms: own_cpu_ms(),
             at: Instant::now(),
+            at_ms: time::now_ms(),
         }
     }
 

@@ -1,10 +1,11 @@
 //! The flags of every report.
 
 use super::chart;
+use crate::code::Code;
 use crate::failure::Failure;
 use crate::key_value;
 use clap::Args;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// What is made of the figures beside what is printed.
@@ -21,15 +22,20 @@ pub(super) struct ReportFlags {
 }
 
 impl ReportFlags {
-    /// Refuses a file that could not be drawn to, before anything is measured.
+    /// Refuses labels that contradict each other and a file that could not be drawn to, before anything is measured.
     ///
     /// # Errors
-    /// As [`chart::check`].
+    /// `usage` for a label that is given twice; as [`chart::check`].
     pub(super) fn check(&self) -> Result<(), Failure> {
+        let mut keys = BTreeSet::new();
+        if let Some((key, _)) = self.labels.iter().find(|(key, _)| !keys.insert(key)) {
+            let message = format!("expected each label once, but --label {key}=… is given twice");
+            return Err(Failure::new(Code::Usage, message));
+        }
         self.plot.as_deref().map_or(Ok(()), chart::check)
     }
 
-    /// The labels, the last of those with the same key.
+    /// The labels.
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
         self.labels.iter().cloned().collect()
     }

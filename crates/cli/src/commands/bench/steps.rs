@@ -7,7 +7,7 @@ use super::report::Conditions;
 use super::report_flags::ReportFlags;
 use super::runs;
 use super::setup::{Keeping, create_workflow, register_action};
-use super::workers::{Crew, Setup};
+use super::workers::{self, Crew, Setup};
 use crate::failure::Failure;
 use crate::session::Session;
 use clap::Args;
@@ -28,8 +28,9 @@ const STAGES: &[&str] = &["transition"];
 /// Rust SDK over gRPC, as a process of their own would. A run's latency is from its start to its end as its client sees
 /// it; that of a transition from the end of a step's handler to the call of the next one's.
 ///
-/// With --workers 0 they are processes of yours: workers of the action `flo-bench-step`, in the same namespace, which
-/// answer the input {"n": N, …} with {"n": N + 1, "at": T}, where T is the time in microseconds since 1970.
+/// With --workers 0 they are processes of yours, the first of which has to be there within --timeout: workers of the
+/// action `flo-bench-step`, in the same namespace, which answer the input {"n": N, …} with {"n": N + 1, "at": T}, where
+/// T is the time in microseconds since 1970.
 ///
 /// What stays: the definition and the action, and the runs until their --retention is over.
 #[derive(Debug, Args)]
@@ -75,6 +76,9 @@ impl Steps {
         // Before the workers, who may be others.
         register_action(bench.client(), ACTION).await?;
         create_workflow(bench.client(), &source).await?;
+        if self.workers == 0 {
+            workers::wait_for_one(bench.client(), ACTION).await?;
+        }
         let setup = Setup {
             connections: Connections::open(session, self.workers)?,
             workers: self.workers,

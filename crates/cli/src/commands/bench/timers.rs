@@ -11,13 +11,14 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::shutdown::Shutdown;
+use crate::time;
 use clap::Args;
 use flotilla_client::Client;
 use flotilla_client::v1::{GetRunRequest, Run, RunStatus, StartRunRequest};
 use futures::{StreamExt, TryStreamExt, stream};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
@@ -258,8 +259,7 @@ fn too_late() -> Failure {
 /// Waits until a run has ended.
 async fn watch(client: Client, run_id: String) -> Result<Seen, Failure> {
     runs::completed(&client, &run_id).await?;
-    let at = SystemTime::now().duration_since(UNIX_EPOCH);
-    let at_ms = u64::try_from(at.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
+    let at_ms = time::now_ms();
     Ok(Seen { run_id, at_ms })
 }
 

@@ -1,12 +1,19 @@
 //! Workers of a bench: part of this process, and over gRPC as any others.
 
 use super::load::Connections;
+use crate::code::Code;
 use crate::failure::Failure;
-use flotilla_client::{ClientError, Worker, WorkerBuilder};
+use crate::progress::Progress;
+use flotilla_client::v1::{ListWorkersRequest, WorkerRecord, WorkerStatus};
+use flotilla_client::{Client, ClientError, Worker, WorkerBuilder};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+
+/// How often it is asked whether a worker of somebody else's is there.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// How long tasks may go on once the load is over: none should be left.
 const DRAIN_GRACE: Duration = Duration::from_secs(1);
@@ -68,4 +75,53 @@ impl Crew {
         // One that failed has left as well.
         while self.workers.join_next().await.is_some() {}
     }
+}
+
+/// Waits until a worker of somebody else's takes tasks of an action, for as long as a call may take.
+///
+/// # Errors
+/// `no_worker` when there is none in time; what the cluster refuses.
+pub(super) async fn wait_for_one(client: &Client, action: &str) -> Result<(), Failure> {
+    let _progress = Progress::start(format!("waiting for a worker of {action}"));
+    let until = Instant::now() + client.timeout();
+    while !is_one_there(client, action).await? {
+        if Instant::now() >= until {
+            let message = format!(
+                "expected a worker of action {action} within {:?}, but none has registered",
+                client.timeout()
+            );
+            let hint = "start one that is connected to this cluster and namespace, give it longer with --timeout, or \
+                        have the bench run its own with --workers 1";
+            return Err(Failure::new(Code::NoWorker, message).with_hint(hint));
+        }
+        sleep(ASKED_EVERY).await;
+    }
+    Ok(())
+}
+
+async fn is_one_there(client: &Client, action: &str) -> Result<bool, Failure> {
+    let mut page_token = String::new();
+    loop {
+        let request = ListWorkersRequest {
+            page_token,
+            ..ListWorkersRequest::default()
+        };
+        let page = client.list_workers(request).await?;
+        if page.items.iter().any(|worker| serves(worker, action)) {
+            return Ok(true);
+        }
+        if page.next_page.is_empty() {
+            return Ok(false);
+        }
+        page_token = page.next_page;
+    }
+}
+
+fn serves(worker: &WorkerRecord, action: &str) -> bool {
+    let is_at_work = matches!(worker.status(), WorkerStatus::Active | WorkerStatus::Idle);
+    is_at_work
+        && worker
+            .processes
+            .iter()
+            .any(|process| process.name == action)
 }

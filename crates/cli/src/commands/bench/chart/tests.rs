@@ -27,6 +27,7 @@ fn report(clients: u16, latency: Duration) -> Report {
         nodes: Snapshot::default(),
         own_cpu_ms: 0,
         at: Instant::now(),
+        at_ms: 0,
     };
     Report::new(
         (&flags, conditions, BTreeMap::new()),
@@ -84,6 +85,7 @@ fn nothing_that_was_measured_is_no_reason_to_fail() {
         nodes: Snapshot::default(),
         own_cpu_ms: 0,
         at: Instant::now(),
+        at_ms: 0,
     };
     let flags = LoadFlags::of_count(1, 1, 1);
     let conditions = Conditions::new("start", "starts", "acknowledged start");

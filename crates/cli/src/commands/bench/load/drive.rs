@@ -85,13 +85,13 @@ async fn conduct<W: Work, L>(
             Until::Done(_) => std::future::pending().await,
         }
     };
-    tokio::select! {
-        () = passed => {}
-        () = load.meter.done() => {}
-        () = all(&mut clients) => {}
-        () = shutdown.requested() => {}
-        () = tell(&progress, &load.meter) => {}
-    }
+    let is_stopped = tokio::select! {
+        () = passed => false,
+        () = load.meter.done() => false,
+        () = all(&mut clients) => false,
+        () = shutdown.requested() => true,
+        () = tell(&progress, &load.meter) => false,
+    };
     load.meter.end(schedule.not_begun());
     schedule.stop();
     let after = look().await;
@@ -100,7 +100,12 @@ async fn conduct<W: Work, L>(
         () = all(&mut clients) => {}
         () = shutdown.requested() => {}
     }
-    Ok((load.meter.take(), [before, after]))
+    let mut measured = load.meter.take();
+    if is_stopped && measured.is_nothing() {
+        return Err(stopped("nothing had been measured"));
+    }
+    measured.is_stopped = is_stopped;
+    Ok((measured, [before, after]))
 }
 
 /// There is nothing to report, since a signal came while something else was going on.

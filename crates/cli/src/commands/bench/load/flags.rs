@@ -8,33 +8,41 @@ const CLIENTS_DEFAULT: u16 = 64;
 /// The same at a fixed rate, where it is a bound only: far above what a cluster that keeps up has in hand.
 const CLIENTS_DEFAULT_AT_RATE: u16 = 1_024;
 
+/// Nobody waits for more: a year's work for the fastest cluster.
+const COUNT_MAX: u64 = 1_000_000_000_000;
+
 /// How a load is shaped.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(in super::super) struct LoadFlags {
     /// How many are under way at a time, each beginning when one before it is done [default: 64]; with --rate, how
     /// many at most [default: 1024]
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "C", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=4096))]
     clients: Option<u16>,
 
     /// Begin so many a second, whether those before are done or not; latencies count from when each was to begin
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: Option<u32>,
 
     /// How many connections the clients share
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     connections: u16,
 
     /// For how long to measure, in seconds
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "S", default_value_t = 10, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..))]
     seconds: u16,
 
     /// Measure so many, however long it takes
-    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "seconds", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=COUNT_MAX))]
     count: Option<u64>,
 
     /// For how many seconds to work before anything is measured
-    #[arg(long, value_name = "S", default_value_t = 2)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 2,
+        allow_negative_numbers = true
+    )]
     warm_up: u16,
 }
 

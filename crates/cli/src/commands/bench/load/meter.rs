@@ -56,6 +56,8 @@ pub(in super::super) struct Measured {
     pub(in super::super) elapsed: Duration,
     /// Work whose time had come, and that had not begun when the load ended.
     pub(in super::super) not_begun: u64,
+    /// Whether a signal ended it early.
+    pub(in super::super) is_stopped: bool,
 }
 
 impl Meter {
@@ -180,6 +182,7 @@ impl Measured {
             error: None,
             elapsed: Duration::ZERO,
             not_begun: 0,
+            is_stopped: false,
         }
     }
 
@@ -209,7 +212,16 @@ impl Measured {
 
     /// Whether there is nothing to report but the error.
     pub(in super::super) fn is_all_failed(&self) -> bool {
-        self.errors > 0 && self.latencies.is_empty() && self.completed == 0
+        self.errors > 0 && self.is_nothing_done()
+    }
+
+    /// Whether there is nothing to report.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.errors == 0 && self.is_nothing_done()
+    }
+
+    fn is_nothing_done(&self) -> bool {
+        self.latencies.is_empty() && self.completed == 0
     }
 
     fn count(&mut self, since_begin: Duration) {

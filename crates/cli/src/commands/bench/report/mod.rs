@@ -31,13 +31,17 @@ pub(super) struct Conditions {
     pub(super) open_runs: Option<u64>,
 }
 
-/// The figures. What is not known is absent.
+/// The figures. What is not known is absent, also what a report that was saved by an earlier version does not say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Report {
     /// The workload.
     pub(super) workload: String,
     /// What else was said of it.
     pub(super) labels: BTreeMap<String, String>,
+    /// The version of this `flo`, which need not be that of the nodes.
+    flo_version: Option<String>,
+    /// When the measurement began, by this machine's clock.
+    began_at_ms: Option<u64>,
     /// What is counted, as `runs`.
     pub(super) unit: String,
     clients: u16,
@@ -47,8 +51,12 @@ pub(super) struct Report {
     payload_bytes: Option<u32>,
     steps_per_run: Option<u16>,
     open_runs: Option<u64>,
+    /// For how long the load was on before, in seconds.
+    warm_up_seconds: Option<u64>,
     /// For how long it was measured.
     seconds: f64,
+    /// Whether a signal ended it early.
+    is_stopped: Option<bool>,
     completed: u64,
     errors: u64,
     /// The first of them.
@@ -119,6 +127,8 @@ impl Report {
         Self {
             workload: conditions.workload.to_owned(),
             labels,
+            flo_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            began_at_ms: Some(before.at_ms),
             unit: conditions.unit.to_owned(),
             clients: flags.clients(),
             connections: flags.connections(),
@@ -129,7 +139,9 @@ impl Report {
             payload_bytes: conditions.payload_bytes,
             steps_per_run: conditions.steps_per_run,
             open_runs: conditions.open_runs,
+            warm_up_seconds: Some(flags.warm_up().as_secs()),
             seconds: rounded(seconds),
+            is_stopped: Some(measured.is_stopped),
             completed: measured.completed,
             errors: measured.errors,
             error: None,

@@ -40,6 +40,7 @@ fn look(seconds: u64, began: Instant) -> Look {
         },
         own_cpu_ms: 100 + 250 * i64::try_from(seconds).expect("a few seconds"),
         at: began + Duration::from_secs(seconds),
+        at_ms: 1_772_357_400_000 + 1_000 * seconds,
     }
 }
 
@@ -100,8 +101,9 @@ fn a_program_reads_the_published_fields_and_what_it_reads_is_the_report() {
     assert!(curve(&report.latency) && report.latency.quantiles.len() > 20);
     report.latency.quantiles.truncate(2);
     report.stages[0].latency.quantiles.clear();
+    report.flo_version = Some("1.2.3".to_owned());
     let text = serde_json::to_string(&report).expect("printable");
-    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"seconds":4.0,"completed":4000,"errors":0,"error":null,"not_begun":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","is_leader":true,"answered":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","is_leader":false,"answered":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
+    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"flo_version":"1.2.3","began_at_ms":1772357400000,"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"warm_up_seconds":0,"seconds":4.0,"is_stopped":false,"completed":4000,"errors":0,"error":null,"not_begun":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","is_leader":true,"answered":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","is_leader":false,"answered":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
     let read: Report = serde_json::from_str(&text).expect("its own form");
     assert_eq!(read.text(), report.text());
 }
@@ -120,8 +122,23 @@ fn errors_and_a_rate_that_was_not_kept_are_told() {
 
         the first error: expected a leader, but there is none
 
-        the rate was not kept: 17 were due and had not begun at the end, and their latencies are not among those above"#]].assert_eq(&text[end..]);
+        the rate was not kept: 17 were due and had not begun at the end, and their latencies are not among those above; the cluster does less than that, or --clients 64 are too few"#]].assert_eq(&text[end..]);
     assert!(text.contains("3 errors"), "{text}");
+}
+
+#[test]
+fn a_load_that_was_stopped_and_one_that_had_nothing_to_do_are_told_as_such() {
+    let mut stopped = measured();
+    stopped.is_stopped = true;
+    let text = report(&stopped).text();
+    assert!(text.contains("0 errors, stopped early)"), "{text}");
+
+    let mut nothing = report(&Measured::nothing(&[]));
+    nothing.workload = "parked".to_owned();
+    nothing.open_runs = Some(200);
+    let text = nothing.text();
+    let first = "parked: 200 are open already, so there was nothing to do\n\nNODE";
+    assert!(text.starts_with(first), "{text}");
 }
 
 #[test]

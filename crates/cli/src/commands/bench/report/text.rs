@@ -25,10 +25,13 @@ impl Report {
         let latencies = [(&self.latency_of, &self.latency)]
             .into_iter()
             .chain(stages);
+        let latencies = latencies.filter(|(_, latency)| latency.count > 0);
         let latencies: Vec<_> = latencies
             .map(|(of, latency)| LatencyRow { of, latency })
             .collect();
-        text.push_str(&format!("\n\n{}", table(&latencies)));
+        if !latencies.is_empty() {
+            text.push_str(&format!("\n\n{}", table(&latencies)));
+        }
         if !self.nodes.is_empty() {
             let nodes: Vec<_> = self.nodes.iter().map(NodeRow).collect();
             text.push_str(&format!("\n\n{}\n{}", table(&nodes), self.log()));
@@ -39,8 +42,8 @@ impl Report {
         if self.not_begun > 0 {
             text.push_str(&format!(
                 "\n\nthe rate was not kept: {} were due and had not begun at the end, and their latencies are not \
-                 among those above",
-                self.not_begun
+                 among those above; the cluster does less than that, or --clients {} are too few",
+                self.not_begun, self.clients
             ));
         }
         text
@@ -56,6 +59,9 @@ impl Report {
             errors,
             ..
         } = self;
+        if let (Some(open), 0, 0) = (self.open_runs, completed, errors) {
+            return format!("{workload}: {open} are open already, so there was nothing to do");
+        }
         let pace = match self.rate {
             Some(rate) => format!("at {rate} a second, at most {clients} under way"),
             None => format!("by {clients} clients"),
@@ -66,8 +72,12 @@ impl Report {
         let open = self
             .open_runs
             .map_or(String::new(), |open| format!(", {open} open now"));
+        let stopped = match self.is_stopped {
+            Some(true) => ", stopped early",
+            Some(false) | None => "",
+        };
         format!(
-            "{workload}: {} {unit}/s{steps} ({completed} in {seconds} s {pace}, {errors} errors{open})",
+            "{workload}: {} {unit}/s{steps} ({completed} in {seconds} s {pace}, {errors} errors{open}{stopped})",
             self.runs_per_s
         )
     }
