@@ -59,8 +59,9 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Section> {
     let measured: Vec<(Size, Report)> = SIZES.into_iter().zip(reports).collect();
     let section = Section::default()
         .paragraph(
-            "`flo bench steps`: runs of three steps, each with an input of so many bytes. What is under way at a \
-             time is bounded by fewer clients where inputs are large, so throughput there is by those few.",
+            "`flo bench steps`: runs of three steps, and each step has an input of so many bytes. Under way is one of \
+             them for each client; it is bounded by fewer clients where inputs are large, so throughput there is by \
+             those few.",
         )
         .table(&table(&measured));
     Ok(section.figure("Throughput and latency by the bytes of each input", drawn))

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The reason with which the cluster tells a worker to register (A21).
 pub(super) const WORKER_NOT_FOUND: &str = "worker_not_found";
+/// The code of a report on a task that is over.
+const ACTION_RUN_ENDED: &str = "action_run_ended";
 /// The reason with which a node sends a worker to the leader.
 const NOT_LEADER: &str = "not_leader";
 
@@ -121,6 +123,12 @@ impl Service {
 
     fn settle(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
         match self.ledger.answer(result)? {
+            // A report that had arrived before a change of leaders is sent once more behind it.
+            Order::GiveUp { token, error } if error.code() == ACTION_RUN_ENDED => {
+                tracing::info!(task = token, %error, "the task has ended already");
+                self.crew.give_up(&token);
+                None
+            }
             Order::GiveUp { token, error } => {
                 tracing::warn!(task = token, %error, "the cluster has given the task up");
                 self.crew.give_up(&token);

@@ -101,11 +101,26 @@ impl Saved {
         };
         let fields: Value = serde_json::from_str(&text).map_err(odd)?;
         let report = Report::deserialize(&fields).map_err(odd)?;
-        Ok(Self {
+        let saved = Self {
             path: path.to_owned(),
             fields,
             report,
-        })
+        };
+        saved.expect_latencies()?;
+        Ok(saved)
+    }
+
+    /// Refuses a report in which nothing was done that a latency could be of: drawn, it would look like the fastest.
+    fn expect_latencies(&self) -> Result<(), Failure> {
+        if self.report.latency.count > 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "expected latencies in every report, but {} has none",
+            self.path.display()
+        );
+        Err(Failure::new(Code::Usage, message)
+            .with_hint("nothing began in time or well while it was measured: leave it out"))
     }
 
     /// What the file is called, without where it is.
@@ -132,11 +147,18 @@ impl Saved {
 
     /// A field or a label, as text.
     fn text(&self, field: &str) -> Result<String, Failure> {
-        let labels = self
-            .fields
-            .get("labels")
-            .and_then(|labels| labels.get(field));
-        match labels.or_else(|| self.fields.get(field)) {
+        let labels = self.fields.get("labels");
+        let label = labels.and_then(|labels| labels.get(field));
+        let own = self.fields.get(field);
+        if label.is_some() && own.is_some() {
+            let message = format!(
+                "expected `{field}` once in every report, but in {} it is a field and a label",
+                self.path.display()
+            );
+            return Err(Failure::new(Code::Usage, message)
+                .with_hint("measure again with another name for the label"));
+        }
+        match label.or(own) {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(Value::Number(number)) => Ok(number.to_string()),
             Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
@@ -228,5 +250,31 @@ mod tests {
             hint: a bench takes --label KEY=VALUE for what it cannot know
         "#]]
         .assert_eq(&refusal("open_runs"));
+    }
+
+    #[test]
+    fn a_label_with_the_name_of_a_field_is_refused() {
+        let saved = saved("one.json", 8, &json!({"clients": "7"}));
+        let refused = saved
+            .point("clients", "workload")
+            .expect_err("there are two");
+        expect![[r#"
+            error: expected `clients` once in every report, but in one.json it is a field and a label
+            hint: measure again with another name for the label
+        "#]]
+        .assert_eq(&refused.render(Format::Text));
+    }
+
+    #[test]
+    fn a_report_without_latencies_is_not_drawn_as_if_it_were_the_fastest() {
+        let mut saved = saved("one.json", 8, &json!({}));
+        assert_eq!(saved.expect_latencies(), Ok(()));
+        saved.report.latency.count = 0;
+        let refused = saved.expect_latencies().expect_err("there are none");
+        expect![[r#"
+            error: expected latencies in every report, but one.json has none
+            hint: nothing began in time or well while it was measured: leave it out
+        "#]]
+        .assert_eq(&refused.render(Format::Text));
     }
 }

@@ -18,7 +18,8 @@ use tokio::time::Instant;
 /// Measure reads of runs
 ///
 /// Runs that do nothing are started, and then read in no order. A read answers what was there when it was asked,
-/// wherever it was asked; with --stale, what the node has applied.
+/// wherever it was asked; with --stale, what the node has applied. A client that has learnt who leads asks the leader,
+/// whatever the endpoint: what followers could read beside it is not measured.
 ///
 /// What stays: the definition of `flo bench start`, and the runs for an hour.
 #[derive(Debug, Args)]

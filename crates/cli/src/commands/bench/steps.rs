@@ -30,7 +30,7 @@ const STAGES: &[&str] = &["transition"];
 ///
 /// With --workers 0 they are processes of yours, the first of which has to be there within --timeout: workers of the
 /// action `flo-bench-step`, in the same namespace, which answer the input {"n": N, …} with {"n": N + 1, "at": T}, where
-/// T is the time in microseconds since 1970.
+/// T is the time in microseconds since 1970. Transitions are measured by workers of this process alone.
 ///
 /// What stays: the definition and the action, and the runs until their --retention is over.
 #[derive(Debug, Args)]

@@ -57,7 +57,7 @@ pub(in super::super) fn series(title: String, label: &str, points: &[Point]) -> 
     let unit = points
         .first()
         .map_or("runs", |point| point.report.unit.as_str());
-    let rates = lines(points, "", |report| report.runs_per_s);
+    let rates = lines(points, "", |report| Some(report.runs_per_s));
     let medians = lines(points, "p50", |report| report.latency.p50_ms);
     let tails = lines(points, "p99", |report| report.latency.p99_ms);
     let latencies: Vec<Line> = medians.into_iter().chain(tails).collect();
@@ -83,12 +83,15 @@ pub(in super::super) fn series(title: String, label: &str, points: &[Point]) -> 
     }
 }
 
-/// One line for each name among the points, from left to right.
-fn lines(points: &[Point], what: &str, figure: impl Fn(&Report) -> f64) -> Vec<Line> {
+/// One line for each name among the points, from left to right, without what is not known.
+fn lines(points: &[Point], what: &str, figure: impl Fn(&Report) -> Option<f64>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for point in points {
         let name = format!("{} {what}", point.line).trim().to_owned();
-        let place = (point.x, figure(point.report));
+        let Some(figure) = figure(point.report) else {
+            continue;
+        };
+        let place = (point.x, figure);
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(place),
             None => lines.push(Line {

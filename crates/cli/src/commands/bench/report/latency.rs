@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 /// Points of the curve each time that the rest is halved.
 const POINTS_PER_HALF: u32 = 4;
 
-/// Quantiles of latencies, in milliseconds.
+/// Quantiles of latencies, in milliseconds; absent where there are no latencies.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Latency {
     /// How many there are.
     pub(in super::super) count: u64,
-    pub(in super::super) p50_ms: f64,
-    pub(super) p95_ms: f64,
-    pub(in super::super) p99_ms: f64,
-    pub(super) p999_ms: f64,
-    pub(super) max_ms: f64,
+    pub(in super::super) p50_ms: Option<f64>,
+    pub(super) p95_ms: Option<f64>,
+    pub(in super::super) p99_ms: Option<f64>,
+    pub(super) p999_ms: Option<f64>,
+    pub(super) max_ms: Option<f64>,
     /// The curve: a share of them, and what none of these is above.
     pub(in super::super) quantiles: Vec<(f64, f64)>,
 }
@@ -24,7 +24,8 @@ pub(in super::super) struct Latency {
 impl Latency {
     /// Those of a histogram of microseconds.
     pub(super) fn new(latencies: &Histogram<u64>) -> Self {
-        let quantile = |quantile| ms(latencies.value_at_quantile(quantile));
+        let known = |micros| (!latencies.is_empty()).then(|| ms(micros));
+        let quantile = |quantile| known(latencies.value_at_quantile(quantile));
         let curve = latencies.iter_quantiles(POINTS_PER_HALF);
         Self {
             count: latencies.len(),
@@ -32,7 +33,7 @@ impl Latency {
             p95_ms: quantile(0.95),
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
-            max_ms: ms(latencies.max()),
+            max_ms: known(latencies.max()),
             quantiles: curve
                 .map(|step| {
                     let share = (step.quantile_iterated_to() * 1e6).round() / 1e6;

@@ -14,6 +14,8 @@ pub(super) struct Cluster {
     pub(super) entries_per_s: Option<f64>,
     /// How often the node that led made its log durable.
     pub(super) fsyncs_per_s: Option<f64>,
+    /// The node that led before, if it was another one than at the end: then there are no rates of the leader's.
+    pub(super) led_before: Option<u64>,
 }
 
 /// What it has cost a node. All but the first fields are absent when the node did not answer, before or after, or
@@ -60,12 +62,16 @@ impl Cluster {
         let sum = |count: Count| -> u64 { spans.iter().map(|(_, span)| span.count(count)).sum() };
         let commands = sum(|usage| usage.commands_proposed);
         let entries = sum(|usage| usage.entries_proposed);
-        let lead = spans.iter().find(|(id, _)| Some(*id) == after.leader);
+        let led_before = before.leader.filter(|_| before.leader != after.leader);
+        let lead = spans
+            .iter()
+            .find(|(id, _)| Some(*id) == after.leader && led_before.is_none());
         let rate = |count: Count| lead.map(|(_, span)| span.rate(count));
         Self {
             commands_per_entry: (entries > 0).then(|| rounded(float(commands) / float(entries))),
             entries_per_s: rate(|usage| usage.entries_proposed),
             fsyncs_per_s: rate(|usage| usage.log_syncs),
+            led_before,
         }
     }
 }

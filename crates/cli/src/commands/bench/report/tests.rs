@@ -103,7 +103,7 @@ fn a_program_reads_the_published_fields_and_what_it_reads_is_the_report() {
     report.stages[0].latency.quantiles.clear();
     report.flo_version = Some("1.2.3".to_owned());
     let text = serde_json::to_string(&report).expect("printable");
-    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"flo_version":"1.2.3","began_at_ms":1772357400000,"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"warm_up_seconds":0,"seconds":4.0,"is_stopped":false,"completed":4000,"errors":0,"error":null,"not_begun":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","is_leader":true,"answered":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","is_leader":false,"answered":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
+    expect![[r#"{"workload":"steps","labels":{"open_runs":"1000"},"flo_version":"1.2.3","began_at_ms":1772357400000,"unit":"runs","clients":64,"connections":1,"rate":null,"payload_bytes":null,"steps_per_run":3,"open_runs":null,"warm_up_seconds":0,"seconds":4.0,"is_stopped":false,"completed":4000,"errors":0,"error":null,"not_begun":0,"runs_per_s":999.75,"steps_per_s":2999.25,"latency_of":"run","count":4000,"p50_ms":3.0,"p95_ms":4.8,"p99_ms":4.96,"p999_ms":5.0,"max_ms":5.0,"quantiles":[[0.0,1.0],[0.125,1.5]],"stages":[{"name":"transition","count":4000,"p50_ms":0.75,"p95_ms":1.2,"p99_ms":1.24,"p999_ms":1.25,"max_ms":1.25,"quantiles":[]}],"commands_per_entry":32.0,"entries_per_s":250.0,"fsyncs_per_s":300.0,"led_before":null,"bench_cpu_percent":25.0,"nodes":[{"node_id":1,"address":"127.0.0.1:9010","is_leader":true,"answered":true,"cpu_percent":70.0,"resident_bytes":104857600,"written_bytes_per_run":1000.0,"log_bytes_per_run":400.0,"fsyncs_per_s":300.0,"entries_applied_per_s":251.0,"data_bytes":44040192},{"node_id":2,"address":"127.0.0.1:9020","is_leader":false,"answered":false,"cpu_percent":null,"resident_bytes":null,"written_bytes_per_run":null,"log_bytes_per_run":null,"fsyncs_per_s":null,"entries_applied_per_s":null,"data_bytes":null}],"per_second":[1000,1000,1000,1000]}"#]].assert_eq(&text);
     let read: Report = serde_json::from_str(&text).expect("its own form");
     assert_eq!(read.text(), report.text());
 }
@@ -116,14 +116,55 @@ fn errors_and_a_rate_that_was_not_kept_are_told() {
     let mut report = report(&measured);
     report.error = Some("expected a leader, but there is none".to_owned());
     let text = report.text();
-    let end = text.find("\n\nthe first error").expect("it is told");
+    let end = text.find("\n\nwhat failed").expect("it is told");
     expect![[r#"
 
 
-        the first error: expected a leader, but there is none
+        what failed is not among the latencies above; the first error: expected a leader, but there is none
 
         the rate was not kept: 17 were due and had not begun at the end, and their latencies are not among those above; the cluster does less than that, or --clients 64 are too few"#]].assert_eq(&text[end..]);
     assert!(text.contains("3 errors"), "{text}");
+}
+
+#[test]
+fn without_latencies_there_are_dashes_and_no_zeros() {
+    let mut measured = Measured::nothing(&[]);
+    measured.completed = 40;
+    measured.not_begun = 9_000;
+    let report = report(&measured);
+    let text = report.text();
+    assert!(
+        text.contains("\nrun          0      -    -    -    -      -\n"),
+        "{text}"
+    );
+    let printed = serde_json::to_value(&report).expect("printable");
+    assert!(
+        printed["p50_ms"].is_null() && printed["max_ms"].is_null(),
+        "{printed}"
+    );
+}
+
+#[test]
+fn when_another_node_leads_at_the_end_there_are_no_rates_of_the_leader() {
+    let began = Instant::now();
+    let [mut before, after] = [look(0, began), look(4, began)];
+    before.nodes.leader = Some(2);
+    let conditions = Conditions::new("steps", "runs", "run");
+    let flags = LoadFlags::of_count(4_000, 64, 1);
+    let report = Report::new(
+        (&flags, conditions, BTreeMap::new()),
+        &measured(),
+        &[before, after],
+    );
+    let text = report.text();
+    assert!(
+        text.contains("- entries/s, - fsyncs/s by the leader"),
+        "{text}"
+    );
+    assert!(
+        text.contains("node 2 led at first and another one at the end"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -137,8 +178,10 @@ fn a_load_that_was_stopped_and_one_that_had_nothing_to_do_are_told_as_such() {
     nothing.workload = "parked".to_owned();
     nothing.open_runs = Some(200);
     let text = nothing.text();
-    let first = "parked: 200 are open already, so there was nothing to do\n\nNODE";
-    assert!(text.starts_with(first), "{text}");
+    assert_eq!(
+        text,
+        "parked: 200 are open already, so there was nothing to do"
+    );
 }
 
 #[test]

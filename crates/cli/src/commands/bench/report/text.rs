@@ -19,25 +19,35 @@ struct NodeRow<'a>(&'a Node);
 impl Report {
     /// The figures for people: a sentence and two tables.
     pub(in super::super) fn text(&self) -> String {
+        if let (Some(open), 0, 0) = (self.open_runs, self.completed, self.errors) {
+            return format!(
+                "{}: {open} are open already, so there was nothing to do",
+                self.workload
+            );
+        }
         let mut text = self.summary();
         let stages = self.stages.iter();
         let stages = stages.map(|stage| (&stage.name, &stage.latency));
         let latencies = [(&self.latency_of, &self.latency)]
             .into_iter()
             .chain(stages);
-        let latencies = latencies.filter(|(_, latency)| latency.count > 0);
         let latencies: Vec<_> = latencies
             .map(|(of, latency)| LatencyRow { of, latency })
             .collect();
-        if !latencies.is_empty() {
-            text.push_str(&format!("\n\n{}", table(&latencies)));
-        }
+        text.push_str(&format!("\n\n{}", table(&latencies)));
         if !self.nodes.is_empty() {
             let nodes: Vec<_> = self.nodes.iter().map(NodeRow).collect();
             text.push_str(&format!("\n\n{}\n{}", table(&nodes), self.log()));
         }
+        if let Some(led_before) = self.cluster.led_before {
+            text.push_str(&format!(
+                "\n\nnode {led_before} led at first and another one at the end, so what the leader did is not known"
+            ));
+        }
         if let Some(error) = &self.error {
-            text.push_str(&format!("\n\nthe first error: {error}"));
+            text.push_str(&format!(
+                "\n\nwhat failed is not among the latencies above; the first error: {error}"
+            ));
         }
         if self.not_begun > 0 {
             text.push_str(&format!(
@@ -59,9 +69,6 @@ impl Report {
             errors,
             ..
         } = self;
-        if let (Some(open), 0, 0) = (self.open_runs, completed, errors) {
-            return format!("{workload}: {open} are open already, so there was nothing to do");
-        }
         let pace = match self.rate {
             Some(rate) => format!("at {rate} a second, at most {clients} under way"),
             None => format!("by {clients} clients"),
@@ -110,7 +117,7 @@ impl Row for LatencyRow<'_> {
         ];
         [self.of.to_owned(), latency.count.to_string()]
             .into_iter()
-            .chain(quantiles.iter().map(ToString::to_string))
+            .chain(quantiles.map(or_dash))
             .collect()
     }
 }
