@@ -101,10 +101,10 @@ codes! {
         "The filter of `--log` cannot be read.";
     ModuleMalformed "module_malformed" Usage
         "The file given with `--wasm` is no WebAssembly.";
-    NoWorker "no_worker" Retryable
-        "`flo bench steps --workers 0`: no worker takes the tasks within `--timeout`.";
     NoLeader "no_leader" Retryable
         "`flo cluster status`: no node leads.";
+    NoWorker "no_worker" Retryable
+        "`flo bench steps --workers 0`: no worker takes the tasks within `--timeout`.";
     Output "output" Machine
         "The result cannot be written to stdout.";
     PortInvalid "port_invalid" Usage

@@ -99,8 +99,8 @@ fn section(bench: &Bench<'_>, measured: &[Measured]) -> Result<Section> {
             "`flo bench parked` opened runs that wait, each number of them on a cluster of its own; the clusters stood \
              beside each other, and the others did nothing while one was measured. Once all files were merged, {CLIENTS} \
              clients ran whole runs of three steps and starts, on each cluster in turn, in {ROUNDS} rounds. Of the \
-             rounds the one with the median throughput is shown; \"of first\" is how \
-             many times the figure in the first row it is, and behind it the same of each round."
+             rounds the one with the median throughput is shown; \"of first\" is how many times the figure in the \
+             first row it is, and behind it the same of each round."
         ))
         .table(&tables::loads(measured))
         .paragraph(

@@ -123,14 +123,13 @@ impl Service {
 
     fn settle(&mut self, result: v1::MessageResult) -> Option<SessionEnd> {
         match self.ledger.answer(result)? {
-            // A report that had arrived before a change of leaders is sent once more behind it.
-            Order::GiveUp { token, error } if error.code() == ACTION_RUN_ENDED => {
-                tracing::info!(task = token, %error, "the task has ended already");
-                self.crew.give_up(&token);
-                None
-            }
             Order::GiveUp { token, error } => {
-                tracing::warn!(task = token, %error, "the cluster has given the task up");
+                if error.code() == ACTION_RUN_ENDED {
+                    // A report that had arrived before a change of leaders is sent once more behind it.
+                    tracing::info!(task = token, %error, "the task has ended already");
+                } else {
+                    tracing::warn!(task = token, %error, "the cluster has given the task up");
+                }
                 self.crew.give_up(&token);
                 None
             }

@@ -208,6 +208,16 @@ mod tests {
         began.elapsed()
     }
 
+    /// With so many commands the gathering ends, and not with one less.
+    fn check_enough(rounds: &Rounds, count: usize) {
+        let queue = queue();
+        push(&queue, count - 1);
+        let mut gathering = pin!(rounds.gather(&queue));
+        assert!(gathering.as_mut().now_or_never().is_none());
+        push(&queue, 1);
+        assert!(gathering.now_or_never().is_some());
+    }
+
     const MS: Duration = Duration::from_millis(1);
 
     #[tokio::test(start_paused = true)]
@@ -266,12 +276,7 @@ mod tests {
     async fn plenty_of_commands_end_the_gathering() {
         let rounds = rounds_of(1, 8 * MS).await;
         let _round = Rounds::begin(&rounds, 1);
-        let queue = queue();
-        push(&queue, PLENTY - 1);
-        let mut gathering = pin!(rounds.gather(&queue));
-        assert!(gathering.as_mut().now_or_never().is_none());
-        push(&queue, 1);
-        assert!(gathering.now_or_never().is_some());
+        check_enough(&rounds, PLENTY);
     }
 
     #[tokio::test(start_paused = true)]
@@ -305,12 +310,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn four_fifths_of_the_answers_as_follow_ups_are_enough() {
         let rounds = rounds_of(20, 8 * MS).await;
-        let queue = queue();
-        push(&queue, 15);
-        let mut gathering = pin!(rounds.gather(&queue));
-        assert!(gathering.as_mut().now_or_never().is_none());
-        push(&queue, 1);
-        assert!(gathering.now_or_never().is_some());
+        check_enough(&rounds, 16);
     }
 
     #[tokio::test(start_paused = true)]

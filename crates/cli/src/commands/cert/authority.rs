@@ -3,6 +3,7 @@
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::file;
+use crate::time;
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -12,7 +13,6 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file of an authority's certificate.
 pub(super) const CERT: &str = "ca.pem";
@@ -150,9 +150,8 @@ fn params(name: &str, hosts: Vec<String>, days: i64) -> Result<CertificateParams
     })?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or_default();
-    let now = DateTime::from_timestamp(now, 0).unwrap_or_default();
+    let now = i64::try_from(time::now_ms()).unwrap_or_default();
+    let now = DateTime::from_timestamp_millis(now).unwrap_or_default();
     let midnight = |time: DateTime<Utc>| {
         let byte = |number: u32| u8::try_from(number).expect("months and days are below 32");
         date_time_ymd(time.year(), byte(time.month()), byte(time.day()))

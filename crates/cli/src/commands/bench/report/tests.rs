@@ -58,14 +58,17 @@ fn measured() -> Measured {
 
 fn report(measured: &Measured) -> Report {
     let began = Instant::now();
+    report_between(&[look(0, began), look(4, began)], measured)
+}
+
+fn report_between(looks: &[Look; 2], measured: &Measured) -> Report {
     let conditions = Conditions {
         steps_per_run: Some(3),
         ..Conditions::new("steps", "runs", "run")
     };
     let labels = BTreeMap::from([("open_runs".to_owned(), "1000".to_owned())]);
     let flags = LoadFlags::of_count(4_000, 64, 1);
-    let looks = [look(0, began), look(4, began)];
-    Report::new((&flags, conditions, labels), measured, &looks)
+    Report::new((&flags, conditions, labels), measured, looks)
 }
 
 fn check(report: &Report, expected: &Expect) {
@@ -149,14 +152,7 @@ fn when_another_node_leads_at_the_end_there_are_no_rates_of_the_leader() {
     let began = Instant::now();
     let [mut before, after] = [look(0, began), look(4, began)];
     before.nodes.leader = Some(2);
-    let conditions = Conditions::new("steps", "runs", "run");
-    let flags = LoadFlags::of_count(4_000, 64, 1);
-    let report = Report::new(
-        (&flags, conditions, BTreeMap::new()),
-        &measured(),
-        &[before, after],
-    );
-    let text = report.text();
+    let text = report_between(&[before, after], &measured()).text();
     assert!(
         text.contains("- entries/s, - fsyncs/s by the leader"),
         "{text}"
