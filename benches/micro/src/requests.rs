@@ -75,6 +75,7 @@ pub(crate) fn start(workflow: &WorkflowName) -> Body {
         input_checked_for: None,
         idempotency_key: None,
         run_id: None,
+        trace: None,
     })
 }
 

@@ -7,7 +7,7 @@ use flotilla_engine::ids::{ActionName, Namespace, OutcomeName, RunId, WorkerId, 
 use flotilla_engine::tables::{Process, ProcessKind, WorkerKind};
 use flotilla_engine::{
     Applied, Body, Command, CompleteTask, Effect, Offer, RegisterWorker, Reply, SweepRuns,
-    TaskToken, view,
+    TaskToken, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -178,7 +178,7 @@ impl Load {
         let mut delivered = delivered(applied);
         for (position, reply) in senders.iter().zip(&applied.replies) {
             let client = &mut self.clients[*position];
-            if let Ok(Reply::RunStarted { run_id, .. }) = reply {
+            if let Ok(Reply::RunStarted(reply::RunStarted { run_id, .. })) = reply {
                 client.run_id = Some(run_id.clone());
             }
             let run_id = client.run_id.as_ref();

@@ -6,7 +6,7 @@ use crate::requests;
 use flotilla_engine::ids::{RunId, SignalType, WorkflowName};
 use flotilla_engine::tables::{TimerKey, TimerKind};
 use flotilla_engine::view::TimerCursor;
-use flotilla_engine::{Applied, Body, FireTimer, Reply};
+use flotilla_engine::{Applied, Body, FireTimer, Reply, reply};
 
 const NO_OP: &str = "
 kind: Workflow
@@ -91,7 +91,7 @@ fn start(
 fn run_ids(applied: &Applied) -> impl Iterator<Item = RunId> {
     let replies = applied.replies.iter();
     replies.filter_map(|reply| match reply {
-        Ok(Reply::RunStarted { run_id, .. }) => Some(run_id.clone()),
+        Ok(Reply::RunStarted(reply::RunStarted { run_id, .. })) => Some(run_id.clone()),
         _ => None,
     })
 }

@@ -1,7 +1,7 @@
 //! Applying entries: the one way in (design rules 1, 2, 10).
 
 use crate::cache::Cache;
-use crate::command::{Body, Command};
+use crate::command::Command;
 use crate::effect::Effect;
 use crate::entry::Entry;
 use crate::heads::QueueHeads;
@@ -117,68 +117,10 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
         return Ok((reply, Vec::new()));
     }
     request::admit(&mut turn, command)?;
-    let reply = dispatch(&mut turn, command)?;
+    let reply = command.body.apply(&mut turn, &command.namespace)?;
     namespace::follow(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
     history::write(&mut turn)?;
     run::update_indexes(&mut turn)?;
     Ok((reply, turn.commit()))
-}
-
-/// All branching on commands: one call each.
-fn dispatch(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<Reply> {
-    let namespace = &command.namespace;
-    match &command.body {
-        Body::CreateDefinition(create) => create.apply(turn, namespace),
-        Body::SetWorkflowEnabled(set) => set.apply(turn, namespace),
-        Body::StartRun(start) => start.apply(turn, namespace),
-        Body::SignalRun(signal) => signal.apply(turn, namespace),
-        Body::CancelRun(cancel) => cancel.apply(turn, namespace),
-        Body::DecideChildInput(decide) => decide.apply(turn),
-        Body::RegisterAction(register) => register.apply(turn, namespace),
-        Body::DeleteAction(delete) => delete.apply(turn, namespace),
-        Body::SetActionEnabled(set) => set.apply(turn, namespace),
-        Body::InvokeAction(invoke) => invoke.apply(turn, namespace),
-        Body::CompleteTask(complete) => complete.apply(turn, namespace),
-        Body::FailTask(fail) => fail.apply(turn, namespace),
-        Body::TouchTask(touch) => touch.apply(turn, namespace),
-        Body::AssignTasks(assign) => assign.apply(turn, namespace),
-        Body::RegisterWorker(register) => register.apply(turn, namespace),
-        Body::HeartbeatWorker(heartbeat) => heartbeat.apply(turn, namespace),
-        Body::DrainWorker(drain) => drain.apply(turn, namespace),
-        Body::DeregisterWorker(deregister) => deregister.apply(turn, namespace),
-        Body::ReleaseWorker(release) => release.apply(turn, namespace),
-        Body::FireTimer(fire) => fire.apply(turn),
-        Body::BeginTerm(begin) => begin.apply(turn),
-        Body::SweepRequests(sweep) => sweep.apply(turn),
-        Body::AcceptTask(accept) => accept.apply(turn, namespace),
-        Body::ReportTask(report) => report.apply(turn),
-        Body::InvalidateCache(invalidate) => invalidate.apply(turn, namespace),
-        Body::ResetPlan(reset) => reset.apply(turn, namespace),
-        Body::PlanSchedule(plan) => plan.apply(turn, namespace),
-        Body::FireSchedule(fire) => fire.apply(turn, namespace),
-        Body::SweepRuns(sweep) => sweep.apply(turn),
-        Body::RequeueDeadLetters(requeue) => requeue.apply(turn, namespace),
-        Body::PurgeDeadLetters(purge) => purge.apply(turn, namespace),
-        Body::SetKey(set) => set.apply(turn, namespace),
-        Body::DeleteKey(delete) => delete.apply(turn, namespace),
-        Body::SweepKeys(sweep) => sweep.apply(turn),
-        Body::CreateNamespace(create) => create.apply(turn, namespace),
-        Body::DeleteNamespace(delete) => delete.apply(turn, namespace),
-        Body::CreateStream(create) => create.apply(turn, namespace),
-        Body::AppendRecords(append) => append.apply(turn, namespace),
-        Body::TrimStream(trim) => trim.apply(turn, namespace),
-        Body::DeleteStream(delete) => delete.apply(turn, namespace),
-        Body::CreateGroup(create) => create.apply(turn, namespace),
-        Body::JoinGroup(join) => join.apply(turn, namespace),
-        Body::LeaveGroup(leave) => leave.apply(turn, namespace),
-        Body::TakeRecords(take) => take.apply(turn, namespace),
-        Body::AckRecords(ack) => ack.apply(turn, namespace),
-        Body::NackRecords(nack) => nack.apply(turn, namespace),
-        Body::TouchRecords(touch) => touch.apply(turn, namespace),
-        Body::DeleteGroup(delete) => delete.apply(turn, namespace),
-        Body::FireTrigger(fire) => fire.apply(turn, namespace),
-        Body::RetryQuarantined(retry) => retry.apply(turn),
-        Body::StartTracedRun(start) => start.apply(turn, namespace),
-    }
 }

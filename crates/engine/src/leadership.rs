@@ -1,7 +1,8 @@
 //! What a new leader says first (A4).
 
+use crate::ids::Namespace;
 use crate::limits::LEADER_GRACE_MS;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::Cluster;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ pub struct BeginTerm {
 }
 
 impl BeginTerm {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         let mut cluster = turn.cluster()?;
         // A leader's word may arrive late, forwarded to the leader that has taken its place.
         if self.term > cluster.term {
@@ -23,6 +24,6 @@ impl BeginTerm {
             cluster.grace_until_ms = turn.now_ms() + LEADER_GRACE_MS;
             turn.put::<Cluster>(&(), cluster);
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

@@ -10,6 +10,7 @@ pub mod definition;
 pub mod ids;
 pub mod json;
 pub mod limits;
+pub mod reply;
 pub mod store;
 pub mod tables;
 pub mod view;
@@ -17,7 +18,6 @@ pub mod view;
 mod action;
 mod cache;
 mod command;
-mod command_kind;
 mod dead_letter;
 mod decimal;
 mod effect;
@@ -34,7 +34,6 @@ mod plan;
 mod quarantine;
 mod rejection;
 mod rejection_code;
-mod reply;
 mod request;
 mod retention;
 mod run;
@@ -50,8 +49,7 @@ mod worker;
 mod workflow;
 
 pub use action::{DeleteAction, InvokeAction, RegisterAction, SetActionEnabled};
-pub use command::{Admission, Body, Command, Subject};
-pub use command_kind::CommandKind;
+pub use command::{Admission, Body, Command, CommandKind, Operation, Subject};
 pub use dead_letter::{LetterChoice, PurgeDeadLetters, RequeueDeadLetters};
 pub use effect::{Assignment, Effect};
 pub use engine::{Applied, Engine};
@@ -70,9 +68,7 @@ pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use retention::SweepRuns;
-pub use run::{
-    CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, StartTracedRun, VersionChoice,
-};
+pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
 pub use schedule::{FireSchedule, PlanSchedule};
 pub use stream::{
     AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,

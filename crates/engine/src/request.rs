@@ -7,18 +7,18 @@
 
 use crate::codec;
 use crate::command::{Admission, Command};
+use crate::ids::Namespace;
 use crate::limits::{
     REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
     SWEEP_ROWS_MAX,
 };
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::{Done, Reply};
 use crate::store::StoreError;
 use crate::tables::{
     Cluster, ClusterRecord, RequestAgeRecord, RequestAges, RequestRecord, Requests, encode_record,
 };
 use crate::turn::{Outcome, Turn};
-use crate::version::REMEMBERS_MORE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) fn admit(turn: &mut Turn<'_, '_>, command: &Command) -> Outcome<()> {
         return Ok(());
     }
     let cluster = turn.cluster()?;
-    let mut bounds = Bounds::of(turn);
+    let mut bounds = Bounds::INTAKE;
     if let Admission::Progress = command.body.admission() {
         bounds = bounds.with_reserve();
     }
@@ -70,7 +70,7 @@ pub(crate) fn remember(turn: &mut Turn<'_, '_>, command: &Command, reply: &Reply
         return Ok(());
     };
     let mut cluster = turn.cluster()?;
-    let bounds = Bounds::of(turn);
+    let bounds = Bounds::INTAKE;
     for _ in 0..SWEEP_ROWS_MAX {
         if bounds.have_room(&cluster) {
             break;
@@ -111,24 +111,11 @@ struct Bounds {
 }
 
 impl Bounds {
-    const NOW: Self = Self {
+    /// For new work.
+    const INTAKE: Self = Self {
         count: REQUESTS_MAX,
         bytes: REQUESTS_BYTES_MAX,
     };
-
-    /// Before [`REMEMBERS_MORE`].
-    const BEFORE: Self = Self {
-        count: 1_500_000,
-        bytes: 256 << 20,
-    };
-
-    fn of(turn: &Turn<'_, '_>) -> Self {
-        if turn.has_agreed_on(REMEMBERS_MORE) {
-            Self::NOW
-        } else {
-            Self::BEFORE
-        }
-    }
 
     /// What lets open work end has room beyond (design rule 2).
     fn with_reserve(self) -> Self {
@@ -147,7 +134,7 @@ impl Bounds {
 const KEYS_BYTES: u64 = (size_of::<u128>() + size_of::<u64>() + 2) as u64;
 
 impl SweepRequests {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         let mut cluster = turn.cluster()?;
         for _ in 0..SWEEP_ROWS_MAX {
             let Some(oldest) = oldest_past(turn, &cluster, REQUEST_WINDOW_MS)? else {
@@ -156,7 +143,7 @@ impl SweepRequests {
             forget_oldest(turn, &mut cluster, &oldest)?;
         }
         turn.put::<Cluster>(&(), cluster);
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

@@ -1,8 +1,10 @@
 //! Timers fire (design rule 6).
 
-use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
+use crate::ids::{
+    ActionRunNumber, GroupNumber, Namespace, PlanNumber, RunNumber, StreamNumber, WorkerNumber,
+};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::store::StoreError;
 use crate::tables::{TimerKey, TimerKind, Timers};
 use crate::turn::{Outcome, Turn};
@@ -18,7 +20,7 @@ pub struct FireTimer {
 }
 
 impl FireTimer {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         let timer = self.timer;
         if turn.get::<Timers>(&timer)?.is_none() {
             return Err(Rejection::TimerGone.into());
@@ -53,7 +55,7 @@ impl FireTimer {
             TimerKind::StreamSweep => stream::fall_due(turn, StreamNumber(timer.subject))?,
             TimerKind::GroupDue => group::fall_due(turn, GroupNumber(timer.subject))?,
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::errors::Refusal;
 use crate::faults::planted::{self, Bug};
+use flotilla_engine::reply::UnexpectedReply;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, Rejection, Reply};
+use flotilla_engine::{Command, Operation, Rejection, Reply};
 use flotilla_replica::Replica;
 use tokio::time::Instant;
 
@@ -44,16 +45,27 @@ impl Gateway {
     }
 
     /// Submits a command. Every refusal says whether the command may have been applied.
-    pub(crate) async fn submit(
+    pub(crate) async fn submit<O: Operation>(
         &self,
-        command: Command,
+        command: Command<O>,
         deadline: Instant,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<O::Reply, Refusal> {
         Ok(self.propose(command, deadline).await??)
     }
 
     /// The same, with the engine's own rejection told apart.
-    pub(crate) async fn propose(
+    pub(crate) async fn propose<O: Operation>(
+        &self,
+        command: Command<O>,
+        deadline: Instant,
+    ) -> Result<Result<O::Reply, Rejection>, Refusal> {
+        Ok(match self.propose_any(command.untyped(), deadline).await? {
+            Ok(reply) => Ok(typed::<O>(reply)?),
+            Err(rejection) => Err(rejection),
+        })
+    }
+
+    async fn propose_any(
         &self,
         command: Command,
         deadline: Instant,
@@ -115,4 +127,12 @@ impl Gateway {
     ) -> Result<T, Refusal> {
         Ok(self.replica.view(|view| read(view))??)
     }
+}
+
+/// The reply as its command's. That of another command is a bug, perhaps of the node that led.
+fn typed<O: Operation>(reply: Reply) -> Result<O::Reply, Refusal> {
+    O::Reply::try_from(reply).map_err(|error| {
+        let error: UnexpectedReply = error.into();
+        Refusal::internal(error.to_string())
+    })
 }

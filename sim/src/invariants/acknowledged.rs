@@ -3,9 +3,9 @@
 
 use super::rows::rows;
 use crate::record::{Events, Outcome};
+use flotilla_engine::Body;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{ActionRuns, EventKind, History, Runs};
-use flotilla_engine::{Body, StartTracedRun};
 use std::collections::BTreeMap;
 
 /// What was asked for, under a name that no two commands share unless they ask for the same.
@@ -43,7 +43,7 @@ pub(super) fn check(events: &Events, store: &MemoryStore) -> Vec<String> {
 /// What a command leaves, where that can be told from what others leave.
 fn name(body: &Body) -> Option<String> {
     match body {
-        Body::StartRun(start) | Body::StartTracedRun(StartTracedRun { start, .. }) => start
+        Body::StartRun(start) => start
             .idempotency_key
             .as_ref()
             .map(|key| format!("run of {key}")),

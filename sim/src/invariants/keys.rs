@@ -5,7 +5,7 @@
 //! comparison follows the very version that it names, and a read shows the newest write.
 
 use crate::record::{Events, Operation, Outcome};
-use flotilla_engine::{Body, Reply, SetCondition, SetKey};
+use flotilla_engine::{Body, Reply, SetCondition, SetKey, reply};
 use std::collections::BTreeMap;
 
 /// An acknowledged write.
@@ -58,7 +58,7 @@ fn acknowledged(operation: &Operation) -> Option<Write<'_>> {
         return None;
     };
     match operation.outcome {
-        Outcome::Acknowledged(Reply::KeySet { version }) => Some(Write {
+        Outcome::Acknowledged(Reply::KeySet(reply::KeySet { version })) => Some(Write {
             set,
             version,
             asked_ms: operation.asked_ms,

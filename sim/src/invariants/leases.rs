@@ -6,7 +6,7 @@
 
 use crate::record::{Assigned, Events, Outcome};
 use flotilla_engine::ids::{ActionRunNumber, WorkerId};
-use flotilla_engine::{Body, Reply, TaskToken};
+use flotilla_engine::{Body, Reply, TaskToken, reply};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(events: &Events) -> Vec<String> {
@@ -60,7 +60,9 @@ impl Reports {
                 }
                 (
                     Body::TouchTask(touch),
-                    Outcome::Acknowledged(Reply::LeaseExtended { expires_at_ms }),
+                    Outcome::Acknowledged(Reply::LeaseExtended(reply::LeaseExtended {
+                        expires_at_ms,
+                    })),
                 ) => {
                     let until_ms = reports.extended.entry(touch.token).or_default();
                     *until_ms = (*until_ms).max(*expires_at_ms);

@@ -2,7 +2,7 @@
 
 use super::drivers::{Driver, PAUSE};
 use flotilla_engine::ids::Namespace;
-use flotilla_engine::{AssignTasks, Body, Reply, view};
+use flotilla_engine::{AssignTasks, Body, Reply, reply, view};
 
 /// Has ready tasks assigned whenever somebody polls for their action.
 pub(super) async fn drive(driver: &Driver) {
@@ -15,7 +15,13 @@ pub(super) async fn drive(driver: &Driver) {
             if has_ready == Some(true) {
                 let reply = driver.submit(Body::AssignTasks(AssignTasks { action }));
                 let reply = reply.await;
-                is_fruitless |= !matches!(reply, Some(Reply::TasksAssigned { count: 1.., .. }));
+                is_fruitless |= !matches!(
+                    reply,
+                    Some(Reply::TasksAssigned(reply::TasksAssigned {
+                        count: 1..,
+                        ..
+                    }))
+                );
             }
         }
         if is_fruitless {

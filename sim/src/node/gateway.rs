@@ -5,7 +5,7 @@ use crate::bug::Bug;
 use crate::network::Host;
 use flotilla_engine::ids::{ActionRunNumber, KvKey, Namespace};
 use flotilla_engine::tables::KeyRecord;
-use flotilla_engine::{Assignment, Body, Command, Offer, Rejection, Reply, view};
+use flotilla_engine::{Assignment, Body, Command, Offer, Rejection, Reply, reply, view};
 use flotilla_replica::{Replica, SubmitError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -123,6 +123,8 @@ impl Gateway {
             drop(replica.submit(command, deadline).await);
         });
         let is_repeated = false;
-        Submitted::Answered(Ok(Reply::SignalAccepted { is_repeated }))
+        Submitted::Answered(Ok(Reply::SignalAccepted(reply::SignalAccepted {
+            is_repeated,
+        })))
     }
 }

@@ -5,7 +5,7 @@ use super::workload;
 use crate::record::{KeyRead, Outcome};
 use crate::time::Time;
 use flotilla_engine::ids::{KvKey, RunId};
-use flotilla_engine::{Reply, SetCondition};
+use flotilla_engine::{Reply, SetCondition, reply};
 use std::time::Duration;
 
 /// Keys that all clients write to.
@@ -68,7 +68,8 @@ impl Client {
         let command = workload::start(&key, self.load.payload_bytes);
         let command = self.caller.command_without_id(command);
         let outcome = self.caller.submit(command).await;
-        if let Outcome::Acknowledged(Reply::RunStarted { run_id, .. }) = outcome {
+        if let Outcome::Acknowledged(Reply::RunStarted(reply::RunStarted { run_id, .. })) = outcome
+        {
             self.orders.push(run_id);
         }
     }

@@ -107,6 +107,7 @@ pub(super) fn start(key: &str, payload_bytes: usize) -> Body {
         input_checked_for: None,
         idempotency_key: Some(IdempotencyKey::new(key).expect("a valid key")),
         run_id: None,
+        trace: None,
     })
 }
 

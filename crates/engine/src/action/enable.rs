@@ -3,7 +3,7 @@
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{ActionRecord, Actions, Modules};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct DeleteAction {
 }
 
 impl SetActionEnabled {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.name.clone());
         let action = turn
             .get::<Actions>(&key)?
@@ -39,18 +39,18 @@ impl SetActionEnabled {
             };
             turn.put::<Actions>(&key, changed);
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 
 impl DeleteAction {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.name.clone());
         if turn.get::<Actions>(&key)?.is_some() {
             turn.delete::<Actions>(&key);
             turn.delete::<Modules>(&key);
             turn.effect(Effect::ModulesChanged);
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

@@ -4,7 +4,7 @@ use super::open::{ActionInput, Opening, Owner, open};
 use crate::ids::{ActionName, IdempotencyKey, Namespace};
 use crate::json::Json;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::ActionInvoked;
 use crate::tables::{ActionRunKeys, Actions};
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -29,13 +29,17 @@ pub struct InvokeAction {
 }
 
 impl InvokeAction {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<ActionInvoked> {
         let key = self.idempotency_key.as_ref();
         let key = key.map(|key| (namespace.clone(), self.name.clone(), key.clone()));
         if let Some(key) = &key
             && let Some(existing) = turn.get::<ActionRunKeys>(key)?
         {
-            return Ok(Reply::ActionInvoked {
+            return Ok(ActionInvoked {
                 action_run: *existing,
                 is_existing: true,
             });
@@ -60,7 +64,7 @@ impl InvokeAction {
             turn.put::<ActionRunKeys>(key, number);
         }
         task::make_ready_after(turn, number, self.delay_ms)?;
-        Ok(Reply::ActionInvoked {
+        Ok(ActionInvoked {
             action_run: number,
             is_existing: false,
         })

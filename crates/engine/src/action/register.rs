@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::ids::{ActionName, Namespace};
-use crate::reply::Reply;
+use crate::reply::ActionRegistered;
 use crate::tables::{ActionKind, ActionRecord, Actions, ModuleRecord, Modules};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,11 @@ pub struct RegisterAction {
 }
 
 impl RegisterAction {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<ActionRegistered> {
         let key = (namespace.clone(), self.name.clone());
         let existing = turn.get::<Actions>(&key)?;
         let now_ms = turn.now_ms();
@@ -43,7 +47,7 @@ impl RegisterAction {
                 },
             );
             self.put_module(turn, namespace);
-            return Ok(Reply::ActionRegistered {
+            return Ok(ActionRegistered {
                 version: 1,
                 is_changed: true,
             });
@@ -54,7 +58,7 @@ impl RegisterAction {
             ..self.record(existing.version, existing.is_enabled, now_ms)
         };
         if self.is_only_if_missing || same == *existing {
-            return Ok(Reply::ActionRegistered {
+            return Ok(ActionRegistered {
                 version: existing.version,
                 is_changed: false,
             });
@@ -67,7 +71,7 @@ impl RegisterAction {
         };
         turn.put::<Actions>(&key, changed);
         self.put_module(turn, namespace);
-        Ok(Reply::ActionRegistered {
+        Ok(ActionRegistered {
             version,
             is_changed: true,
         })

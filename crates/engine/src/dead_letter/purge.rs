@@ -3,7 +3,7 @@
 use super::choice::{LetterChoice, choose, remove};
 use crate::ids::{ActionName, Namespace};
 use crate::limits::SWEEP_ROWS_MAX;
-use crate::reply::Reply;
+use crate::reply::DeadLettersPurged;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,15 @@ pub struct PurgeDeadLetters {
 const LETTERS_MAX: usize = SWEEP_ROWS_MAX / 2;
 
 impl PurgeDeadLetters {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<DeadLettersPurged> {
         let queue = (namespace.clone(), self.action.clone());
         let (numbers, has_more) = choose(turn, &queue, self.letters, LETTERS_MAX)?;
         remove(turn, &queue, &numbers)?;
-        Ok(Reply::DeadLettersPurged {
+        Ok(DeadLettersPurged {
             count: u32::try_from(numbers.len()).expect("a purge is bounded"),
             has_more,
         })

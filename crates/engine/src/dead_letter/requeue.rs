@@ -5,7 +5,7 @@ use crate::action::{ActionInput, Opening, Owner, open};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::limits::REQUEUE_LETTERS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::DeadLettersRequeued;
 use crate::tables::{ActionRecord, Actions, DeadLetterInputs, DeadLetters};
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -22,7 +22,11 @@ pub struct RequeueDeadLetters {
 }
 
 impl RequeueDeadLetters {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<DeadLettersRequeued> {
         let queue = (namespace.clone(), self.action.clone());
         let action = turn
             .get::<Actions>(&queue)?
@@ -36,7 +40,7 @@ impl RequeueDeadLetters {
             action_runs.push(run_again(turn, &queue, *number, &action)?);
         }
         remove(turn, &queue, &numbers)?;
-        Ok(Reply::DeadLettersRequeued {
+        Ok(DeadLettersRequeued {
             action_runs,
             has_more,
         })

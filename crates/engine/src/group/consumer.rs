@@ -7,7 +7,7 @@ use super::{GroupRef, Numbered, announce, arm, find, require};
 use crate::ids::{ConsumerName, GroupNumber, Namespace, WorkerId};
 use crate::limits::{CONSUMERS_MAX, WORKER_SILENCE_MS_MAX};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::{Deleted, GroupJoined};
 use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{ConsumerRecord, Consumers, Deliveries, Groups};
@@ -52,7 +52,11 @@ pub struct LeaveGroup {
 }
 
 impl JoinGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<GroupJoined> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
         let mut target = match (find(turn, source.0, &self.group.group)?, &self.create) {
             (Some(found), _) => {
@@ -76,7 +80,7 @@ impl JoinGroup {
                     ..(**known).clone()
                 };
                 turn.put::<Consumers>(&key, heard);
-                return Ok(Reply::GroupJoined { ack_timeout_ms });
+                return Ok(GroupJoined { ack_timeout_ms });
             }
             Some(known) if self.is_renewal || known.replaced == Some(self.incarnation) => {
                 return Err(Rejection::ConsumerReplaced(self.consumer.clone()).into());
@@ -98,7 +102,7 @@ impl JoinGroup {
         );
         reassign(turn, &mut target)?;
         turn.put::<Groups>(&target.0, target.1);
-        Ok(Reply::GroupJoined { ack_timeout_ms })
+        Ok(GroupJoined { ack_timeout_ms })
     }
 
     /// Makes room for a new process, which may take the place of an older one.
@@ -128,7 +132,7 @@ impl JoinGroup {
 }
 
 impl LeaveGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone());
         let is_meant = |found: &ConsumerRecord| {
@@ -137,7 +141,7 @@ impl LeaveGroup {
         };
         let found = turn.get::<Consumers>(&key)?;
         let Some(found) = found.filter(|found| is_meant(found)) else {
-            return Ok(Reply::Deleted { is_found: false });
+            return Ok(Deleted { is_found: false });
         };
         // Bounded by the records in flight: the timer forgets them once it has given those back.
         if !turn.list::<Deliveries>(&key, 1)?.is_empty() {
@@ -146,7 +150,7 @@ impl LeaveGroup {
         remove(turn, &mut target, &self.consumer);
         reassign(turn, &mut target)?;
         turn.put::<Groups>(&target.0, target.1);
-        Ok(Reply::Deleted { is_found: true })
+        Ok(Deleted { is_found: true })
     }
 }
 

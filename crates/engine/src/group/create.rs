@@ -5,7 +5,7 @@ use super::{GroupRef, GroupSettings, Numbered, dead_letter_name, find};
 use crate::ids::{GroupName, GroupNumber, Namespace, StreamNumber};
 use crate::limits::GROUPS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::GroupCreated;
 use crate::store::StoreError;
 use crate::stream::{self, RecordId, StreamPosition};
 use crate::tables::{
@@ -36,12 +36,16 @@ pub struct NewGroup {
 }
 
 impl CreateGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<GroupCreated> {
         let source = stream::require(turn, namespace, &self.group.stream)?;
         let Some(found) = find(turn, source.0, &self.group.group)? else {
             let (number, group) = open(turn, source, &self.group.group, &self.new)?;
             turn.put::<Groups>(&number, group);
-            return Ok(Reply::GroupCreated { is_new: true });
+            return Ok(GroupCreated { is_new: true });
         };
         check_in_service(turn, &found, &self.group)?;
         let differences = found.1.settings.differences(&self.new.settings);
@@ -49,7 +53,7 @@ impl CreateGroup {
             let group = self.group.clone();
             return Err(Rejection::GroupExists { group, differences }.into());
         }
-        Ok(Reply::GroupCreated { is_new: false })
+        Ok(GroupCreated { is_new: false })
     }
 }
 

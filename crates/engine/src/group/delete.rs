@@ -4,7 +4,7 @@ use super::{GroupRef, Numbered, announce, arm, find};
 use crate::ids::{GroupNumber, Namespace, StreamNumber};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Deleted;
 use crate::store::StoreError;
 use crate::stream;
 use crate::tables::{Consumers, Deliveries, GroupNames, Groups, Redeliveries, Streams, Table};
@@ -21,10 +21,10 @@ pub struct DeleteGroup {
 }
 
 impl DeleteGroup {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
         let (number, mut stream) = stream::require(turn, namespace, &self.group.stream)?;
         let Some(target) = find(turn, number, &self.group.group)? else {
-            return Ok(Reply::Deleted { is_found: false });
+            return Ok(Deleted { is_found: false });
         };
         if target.1.trigger.is_some() {
             return Err(Rejection::GroupOfTrigger(self.group.clone()).into());
@@ -33,7 +33,7 @@ impl DeleteGroup {
         announce(turn, &target.1)?;
         abandon(turn, target)?;
         turn.put::<Streams>(&number, stream);
-        Ok(Reply::Deleted { is_found: true })
+        Ok(Deleted { is_found: true })
     }
 }
 

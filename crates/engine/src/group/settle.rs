@@ -5,7 +5,7 @@ use super::give_back::{Reason, give_back};
 use super::{DeliveryKey, GroupRef, Numbered, TakeId, announce, lease, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::{LEASE_MS_MAX, PENDING_MAX};
-use crate::reply::Reply;
+use crate::reply::RecordsSettled;
 use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, GroupRecord, Groups};
@@ -44,12 +44,16 @@ pub struct NackRecords {
 }
 
 impl AckRecords {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<RecordsSettled> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
         let was_full = target.1.pending_count() >= PENDING_MAX;
         let Some((number, settled)) = settle(turn, &key, &self.records)? else {
-            return Ok(Reply::RecordsSettled { count: 0 });
+            return Ok(RecordsSettled { count: 0 });
         };
         for record in &settled {
             lease::land(&mut target.1, record);
@@ -67,11 +71,15 @@ impl AckRecords {
 }
 
 impl NackRecords {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<RecordsSettled> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
         let Some((number, settled)) = settle(turn, &key, &self.records)? else {
-            return Ok(Reply::RecordsSettled { count: 0 });
+            return Ok(RecordsSettled { count: 0 });
         };
         let delay_ms = self.delay_ms.min(LEASE_MS_MAX);
         let due_ms = turn.now_ms().saturating_add(delay_ms);
@@ -138,9 +146,9 @@ fn finish(
     turn: &mut Turn<'_, '_>,
     (number, group): Numbered,
     (holder, count): (&Holder<'_>, usize),
-) -> Outcome<Reply> {
+) -> Outcome<RecordsSettled> {
     turn.put::<Groups>(&number, group);
     consumer::hear(turn, number, holder)?;
     let count = u32::try_from(count).expect("a delivery is bounded");
-    Ok(Reply::RecordsSettled { count })
+    Ok(RecordsSettled { count })
 }

@@ -5,7 +5,7 @@ use super::lease::{self, end_of_lease};
 use super::{GroupRef, consumer, consumer::Holder, require};
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::READ_RECORDS_MAX;
-use crate::reply::Reply;
+use crate::reply::RecordsTaken;
 use crate::stream;
 use crate::tables::{DeliveredRecord, Deliveries, DeliveryRecord, Groups};
 use crate::turn::{Outcome, Turn};
@@ -35,7 +35,11 @@ pub struct TakeRecords {
 }
 
 impl TakeRecords {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<RecordsTaken> {
         let mut target = require(turn, namespace, &self.group)?;
         let process = (&self.consumer, self.incarnation);
         let consumer = consumer::require_joined(turn, target.0, process)?;
@@ -84,7 +88,7 @@ impl TakeRecords {
     }
 }
 
-fn taken(count: usize) -> Reply {
+fn taken(count: usize) -> RecordsTaken {
     let count = u32::try_from(count).expect("a delivery is bounded");
-    Reply::RecordsTaken { count }
+    RecordsTaken { count }
 }

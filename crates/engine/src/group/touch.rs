@@ -5,7 +5,7 @@ use super::{GroupRef, TakeId, consumer, consumer::Holder, require, settle::keep}
 use crate::ids::{ConsumerName, Namespace};
 use crate::limits::LEASE_MS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::LeaseExtended;
 use crate::stream::RecordId;
 use crate::tables::{Deliveries, Groups};
 use crate::turn::{Outcome, Turn};
@@ -29,7 +29,11 @@ pub struct TouchRecords {
 }
 
 impl TouchRecords {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<LeaseExtended> {
         let mut target = require(turn, namespace, &self.group)?;
         let key = (target.0, self.consumer.clone(), self.take);
         let delivery = turn.get::<Deliveries>(&key)?;
@@ -57,6 +61,6 @@ impl TouchRecords {
             number: delivery.consumer,
         };
         consumer::hear(turn, target.0, &holder)?;
-        Ok(Reply::LeaseExtended { expires_at_ms })
+        Ok(LeaseExtended { expires_at_ms })
     }
 }

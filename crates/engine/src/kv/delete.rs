@@ -2,7 +2,7 @@
 
 use super::{live, remove};
 use crate::ids::{KvKey, Namespace};
-use crate::reply::Reply;
+use crate::reply::Deleted;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ pub struct DeleteKey {
 }
 
 impl DeleteKey {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
         let key = (namespace.clone(), self.key.clone());
         let is_found = live(turn, &key)?.is_some();
         remove(turn, &key)?;
-        Ok(Reply::Deleted { is_found })
+        Ok(Deleted { is_found })
     }
 }

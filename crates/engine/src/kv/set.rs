@@ -5,7 +5,7 @@ use crate::bytes::Bytes;
 use crate::ids::{KvKey, Namespace};
 use crate::limits::KV_VALUE_BYTES_MAX;
 use crate::rejection::{Rejection, check_bytes};
-use crate::reply::Reply;
+use crate::reply::KeySet;
 use crate::tables::{KeyExpiries, KeyRecord, Keys};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub enum SetCondition {
 }
 
 impl SetKey {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<KeySet> {
         check_bytes("the value", self.value.len(), KV_VALUE_BYTES_MAX)?;
         let key = (namespace.clone(), self.key.clone());
         let found = live(turn, &key)?.map(|record| record.version);
@@ -60,7 +60,7 @@ impl SetKey {
                 updated_at_ms,
             },
         );
-        Ok(Reply::KeySet { version })
+        Ok(KeySet { version })
     }
 
     fn check(&self, found: Option<u64>) -> Result<(), Rejection> {

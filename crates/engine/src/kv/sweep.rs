@@ -1,7 +1,8 @@
 //! Removing the rows of expired keys (A40).
 
+use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::store::StoreError;
 use crate::tables::{KeyExpiries, Keys, Table};
 use crate::turn::{Outcome, Turn};
@@ -17,14 +18,14 @@ pub struct SweepKeys {
 }
 
 impl SweepKeys {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         for row in self.expired(turn)? {
             let (_, namespace, key) = row.clone();
             // Whatever its value: the row says that this key has expired.
             turn.delete::<Keys>(&(namespace, key));
             turn.delete::<KeyExpiries>(&row);
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 
     /// What has expired, the longest first, as much as one sweep removes.

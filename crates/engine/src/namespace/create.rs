@@ -4,7 +4,7 @@ use crate::command::{Body, Command};
 use crate::ids::Namespace;
 use crate::limits::NAMESPACES_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::NamespaceCreated;
 use crate::tables::{NamespaceRecord, Namespaces};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,13 @@ use serde::{Deserialize, Serialize};
 pub struct CreateNamespace {}
 
 impl CreateNamespace {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<NamespaceCreated> {
         let is_new = ensure(turn, namespace)?;
-        Ok(Reply::NamespaceCreated { is_new })
+        Ok(NamespaceCreated { is_new })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::ids::Namespace;
 use crate::limits::{KV_PAGE_KEYS_MAX, SWEEP_ROWS_MAX};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::NamespaceDeleted;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunsByAction, Actions, DeadLetterQueues, DeadLetters, KeyRecord, Keys, Namespaces,
@@ -21,7 +21,11 @@ use serde::{Deserialize, Serialize};
 pub struct DeleteNamespace {}
 
 impl DeleteNamespace {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<NamespaceDeleted> {
         if *namespace == Namespace::default_namespace() {
             return Err(Rejection::NamespaceIsDefault.into());
         }
@@ -38,7 +42,7 @@ impl DeleteNamespace {
         if !has_more {
             turn.delete::<Namespaces>(namespace);
         }
-        Ok(Reply::NamespaceDeleted { is_found, has_more })
+        Ok(NamespaceDeleted { is_found, has_more })
     }
 }
 

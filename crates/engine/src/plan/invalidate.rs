@@ -2,7 +2,7 @@
 
 use crate::ids::{EventName, Namespace, WorkflowName};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::CacheInvalidated;
 use crate::tables::{Plans, Workflows};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
@@ -19,7 +19,11 @@ pub struct InvalidateCache {
 }
 
 impl InvalidateCache {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<CacheInvalidated> {
         let plans = match &self.workflow {
             None => turn.list::<Plans>(namespace, usize::MAX)?,
             Some(workflow) => {
@@ -42,6 +46,6 @@ impl InvalidateCache {
                 plans_count += 1;
             }
         }
-        Ok(Reply::CacheInvalidated { plans_count })
+        Ok(CacheInvalidated { plans_count })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ids::{ExecutorName, Namespace, PlanName, WorkflowName};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{PlanExecutors, Plans};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::newest;
@@ -21,7 +21,7 @@ pub struct ResetPlan {
 }
 
 impl ResetPlan {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let latest = newest(turn, namespace, &self.workflow, None)?.record;
         let defined = latest.definition.plan_named(&self.plan);
         let key = (namespace.clone(), self.workflow.clone(), self.plan.clone());
@@ -48,7 +48,7 @@ impl ResetPlan {
                 executor: executor.clone(),
             }
             .into()),
-            Some(_) | None => Ok(Reply::Done),
+            Some(_) | None => Ok(Done {}),
         }
     }
 }

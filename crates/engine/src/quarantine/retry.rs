@@ -19,9 +19,11 @@
 //! What has ended expires again. What is gone loses its row and nothing else. A panic in this turn drops it
 //! like any other, and the subject stays set aside; one in a later turn sets it aside again.
 
-use crate::ids::{ActionRunNumber, GroupNumber, PlanNumber, RunNumber, StreamNumber, WorkerNumber};
+use crate::ids::{
+    ActionRunNumber, GroupNumber, Namespace, PlanNumber, RunNumber, StreamNumber, WorkerNumber,
+};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{DefinitionNumber, Quarantine, Quarantined, QuarantinedKind};
 use crate::turn::{Outcome, Turn};
 use crate::{group, plan, run, schedule, stream, task, trigger, worker};
@@ -42,7 +44,7 @@ impl RetryQuarantined {
         (self.kind, self.number)
     }
 
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         let Self { kind, number } = *self;
         if turn.get::<Quarantine>(&self.subject())?.is_none() {
             let name = number.to_string();
@@ -60,6 +62,6 @@ impl RetryQuarantined {
             QuarantinedKind::Trigger => trigger::take_up(turn, DefinitionNumber(number))?,
             QuarantinedKind::Plan => plan::take_up(turn, PlanNumber(number))?,
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

@@ -5,8 +5,8 @@ use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRunRecord, ActionRuns, ActionRunsByAction, History, IdempotencyKeys,
-    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunRemains, RunRemainsRecord,
-    RunTraces, Runs, SignalIds,
+    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunRemains, RunRemainsRecord, Runs,
+    SignalIds,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
@@ -20,12 +20,8 @@ pub(super) fn forget_run(
     let run = run::load(turn, number)?.record;
     forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
-    let is_traced = turn.get::<RunTraces>(&number)?.is_some();
-    if is_traced {
-        turn.delete::<RunTraces>(&number);
-    }
-    // The record, its name and key, its trace, and the rows of the indexes.
-    *room = room.saturating_sub(7 + usize::from(is_traced) + run.attributes.len());
+    // The record, its name and key, and the rows of the indexes.
+    *room = room.saturating_sub(7 + run.attributes.len());
     let remains = RunRemainsRecord {
         payloads_count: run.payloads_count,
         last_action_run: run.last_action_run,

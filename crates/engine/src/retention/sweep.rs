@@ -3,13 +3,13 @@
 use super::rows::{forget_action_run, forget_run, sweep_remains};
 use crate::command::Subject;
 use crate::effect::Effect;
+use crate::ids::Namespace;
 use crate::limits::SWEEP_ROWS_MAX;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{ActionRuns, Cluster, Expiration, Expirations, Expiring, RunRemains};
 use crate::turn::{Outcome, Turn};
-use crate::version::TAKES_UP;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct SweepRuns {}
 const SUBJECTS_MAX: usize = SWEEP_ROWS_MAX / 4;
 
 impl SweepRuns {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         let mut room = SWEEP_ROWS_MAX;
         for (number, remains) in turn.list::<RunRemains>(&(), SUBJECTS_MAX)? {
             if room > 0 {
@@ -57,7 +57,7 @@ impl SweepRuns {
         let mut cluster = turn.cluster()?;
         cluster.expirations_from_ms = from_ms;
         turn.put::<Cluster>(&(), cluster);
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 
@@ -96,10 +96,7 @@ fn due(turn: &mut Turn<'_, '_>) -> Result<Vec<Expiration>, StoreError> {
 fn is_set_aside(turn: &mut Turn<'_, '_>, subject: Expiring) -> Result<bool, StoreError> {
     match subject {
         // Its parent is told of its end once it is taken up.
-        Expiring::Run(number) => {
-            let is_awaited = turn.has_agreed_on(TAKES_UP) && run::is_awaited(turn, number)?;
-            Ok(turn.is_quarantined(number) || is_awaited)
-        }
+        Expiring::Run(number) => Ok(turn.is_quarantined(number) || run::is_awaited(turn, number)?),
         Expiring::ActionRun(number) => {
             let record = turn.get::<ActionRuns>(&number)?;
             Ok(record.is_some_and(|record| turn.is_task_quarantined(number, &record)))

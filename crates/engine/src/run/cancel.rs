@@ -5,7 +5,7 @@ use super::open::find;
 use crate::ids::{Namespace, RunId};
 use crate::quarantine::cut;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub struct CancelRun {
 }
 
 impl CancelRun {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let run = find(turn, namespace, &self.run_id)?;
         let status = run.record.status;
         if !status.is_open() {
@@ -33,6 +33,6 @@ impl CancelRun {
         let reason = self.reason.as_deref().map(cut);
         let run = run.number;
         advance(turn, Work::Cancel { run, reason })?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

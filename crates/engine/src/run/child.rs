@@ -71,6 +71,7 @@ pub(super) fn start(
             id: record.id.clone(),
         }),
         nesting: record.nesting + 1,
+        trace: record.trace,
     };
     let child = open(turn, opening)?;
     record.status = RunStatus::Waiting;

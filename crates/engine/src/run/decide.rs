@@ -5,9 +5,9 @@ use super::advance::{Progress, Work};
 use super::child::{self, Refusal};
 use super::loaded::{ActivationRef, ActiveStep, load};
 use super::outcome::name;
-use crate::ids::RunNumber;
+use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{ActivationState, DefinitionNumber, InputChecks};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub enum InputVerdict {
 }
 
 impl DecideChildInput {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         if turn
             .get::<InputChecks>(&(self.parent, self.activation))?
             .is_none()
@@ -66,7 +66,7 @@ impl DecideChildInput {
             verdict: self.verdict.clone(),
         };
         advance::advance(turn, work)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

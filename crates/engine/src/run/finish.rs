@@ -20,7 +20,6 @@ use crate::tables::{
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
-use crate::version::TAKES_UP;
 use crate::workflow::pinned;
 
 /// How a run ends.
@@ -182,11 +181,7 @@ pub(super) fn tell_parent(
     }
     let child = load(turn, child_number)?.record;
     // It is gone if it ended, and its retention is over, while the child was set aside.
-    let parent = if turn.has_agreed_on(TAKES_UP) {
-        load_if_kept(turn, link.run)?
-    } else {
-        Some(load(turn, link.run)?)
-    };
+    let parent = load_if_kept(turn, link.run)?;
     let Some(mut waiting) = parent.and_then(|parent| parent.active_step(link.activation)) else {
         return Ok(());
     };

@@ -20,7 +20,6 @@ mod render;
 mod settle;
 mod signal;
 mod start;
-mod start_traced;
 mod take_up;
 mod wake;
 
@@ -28,7 +27,6 @@ pub use cancel::CancelRun;
 pub use decide::{DecideChildInput, InputVerdict};
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
-pub use start_traced::StartTracedRun;
 
 pub(crate) use advance::{Progress, Settled, Work, advance, advance_counted};
 pub(crate) use execute::open_action;

@@ -8,10 +8,10 @@ use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
     DefinitionNumber, Event, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
-    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, RunTraces, Runs, TriggeredBy,
+    PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, TriggeredBy,
 };
+use crate::trace::TraceContext;
 use crate::turn::{Outcome, Turn};
-use crate::version::TRACES;
 use crate::workflow::pinned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub(crate) struct Opening {
     pub(crate) triggered_by: TriggeredBy,
     pub(crate) parent: Option<Parent>,
     pub(crate) nesting: u16,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// The run that waits for a new one (W17).
@@ -70,6 +71,7 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
         triggered_by: opening.triggered_by,
         parent: opening.parent.as_ref().map(|parent| parent.link),
         nesting: opening.nesting,
+        trace: opening.trace,
         idempotency_key: opening.idempotency_key,
         active: Vec::new(),
         activations_count: 0,
@@ -86,29 +88,12 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
     };
     run.attributes = render::attributes(turn, &run, &definition.definition)?;
     turn.put::<Runs>(&number, run);
-    if let Some(parent) = &opening.parent {
-        inherit_trace(turn, number, parent.link.run)?;
-    }
     let kind = EventKind::WorkflowStarted {
         input,
         parent: opening.parent.map(|parent| parent.id),
     };
     turn.event(number, Event { step: None, kind });
     Ok(Opened { number, id })
-}
-
-/// A child's steps belong to the trace that its parent was started in.
-fn inherit_trace(
-    turn: &mut Turn<'_, '_>,
-    child: RunNumber,
-    parent: RunNumber,
-) -> Result<(), StoreError> {
-    if turn.has_agreed_on(TRACES)
-        && let Some(trace) = turn.get::<RunTraces>(&parent)?
-    {
-        turn.put::<RunTraces>(&child, *trace);
-    }
-    Ok(())
 }
 
 /// The run that callers of `namespace` know as `run_id`.

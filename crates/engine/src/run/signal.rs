@@ -10,7 +10,7 @@ use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::SIGNALS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::SignalAccepted;
 use crate::tables::{
     Activation, ActivationState, EventKind, PayloadRef, RunRecord, SignalIds, SignalRecord,
     SignalsWaiting,
@@ -33,11 +33,15 @@ pub struct SignalRun {
 }
 
 impl SignalRun {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<SignalAccepted> {
         let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
         if self.is_repeated(turn, run.number)? {
-            return Ok(Reply::SignalAccepted { is_repeated: true });
+            return Ok(SignalAccepted { is_repeated: true });
         }
         let status = run.record.status;
         if !status.is_open() {
@@ -71,7 +75,7 @@ impl SignalRun {
                 run.put(turn);
             }
         }
-        Ok(Reply::SignalAccepted { is_repeated: false })
+        Ok(SignalAccepted { is_repeated: false })
     }
 
     fn is_repeated(&self, turn: &mut Turn<'_, '_>, number: RunNumber) -> Outcome<bool> {

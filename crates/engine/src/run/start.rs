@@ -7,8 +7,8 @@ use crate::definition::{Idempotency, StepIndex};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
-use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, RunTraces, TriggeredBy};
+use crate::reply::RunStarted;
+use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
 use crate::trace::TraceContext;
 use crate::turn::{Outcome, Turn};
 use crate::workflow::{Resolved, newest, pinned};
@@ -30,6 +30,9 @@ pub struct StartRun {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The caller's own id for the run.
     pub run_id: Option<RunId>,
+    /// The trace that the caller is in: the run's steps join it, on whichever node leads. A start that finds its
+    /// run started leaves that run in the trace of the first.
+    pub trace: Option<TraceContext>,
 }
 
 /// Which revision of a workflow a start wants (W5).
@@ -51,17 +54,11 @@ impl VersionChoice {
 }
 
 impl StartRun {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
-        self.apply_in(turn, namespace, None)
-    }
-
-    /// As [`StartRun::apply`], by a caller who is in this trace.
-    pub(super) fn apply_in(
+    pub(crate) fn apply(
         &self,
         turn: &mut Turn<'_, '_>,
         namespace: &Namespace,
-        trace: Option<TraceContext>,
-    ) -> Outcome<Reply> {
+    ) -> Outcome<RunStarted> {
         // The key is looked up before anything else may refuse the start (W20).
         if let Some(existing) = self.existing(turn, namespace)? {
             return started(turn, existing, true);
@@ -77,12 +74,9 @@ impl StartRun {
             triggered_by: TriggeredBy::Caller,
             parent: None,
             nesting: 0,
+            trace: self.trace,
         };
         let run = open(turn, opening)?.number;
-        if let Some(trace) = trace {
-            // Before the run advances: children that it opens in this very turn inherit it.
-            turn.put::<RunTraces>(&run, trace);
-        }
         let step = StepIndex::START;
         advance(turn, Work::Enter { run, step })?;
         started(turn, run, false)
@@ -139,10 +133,10 @@ impl StartRun {
     }
 }
 
-fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<Reply> {
+fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<RunStarted> {
     let run = load(turn, number)?.record;
     let definition = pinned(turn, run.definition)?;
-    Ok(Reply::RunStarted {
+    Ok(RunStarted {
         run_id: run.id.clone(),
         workflow: definition.definition.name.clone(),
         version: definition.definition.version.clone(),

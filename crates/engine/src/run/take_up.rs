@@ -14,7 +14,6 @@ use crate::tables::{
     Activation, ActivationState, Event, EventKind, InputChecks, PlanState, PlanWait, RunRecord,
 };
 use crate::turn::{Outcome, Turn};
-use crate::version::OUTLIVES_CHILD;
 use crate::{task, timer};
 
 /// Takes the run up, if it is there.
@@ -143,13 +142,8 @@ fn take_up_child(
     at: ActivationRef,
     child: RunNumber,
 ) -> Outcome<Option<Work>> {
-    // It is kept for its parent, however long that is set aside; before `TAKES_UP` was agreed it was not.
-    let kept = if turn.has_agreed_on(OUTLIVES_CHILD) {
-        load_if_kept(turn, child)?
-    } else {
-        Some(super::load(turn, child)?)
-    };
-    let Some(Loaded { record, .. }) = kept else {
+    // It is kept for its parent, however long that is set aside, unless another bug loses it.
+    let Some(Loaded { record, .. }) = load_if_kept(turn, child)? else {
         return Ok(Some(at.settle(Settled {
             outcome: name::of(name::EXECUTION_FAILURE),
             output: None,

@@ -5,7 +5,7 @@ use crate::definition::StepIndex;
 use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::ScheduleFired;
 use crate::run::{self, Opening, Work};
 use crate::tables::{
     DefinitionNumber, Event, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord,
@@ -29,7 +29,11 @@ pub struct FireSchedule {
 }
 
 impl FireSchedule {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<ScheduleFired> {
         let key = (namespace.clone(), self.workflow.clone());
         let (mut record, live) = expected(turn, &key, self.definition, self.expected_ms)?;
         if !matches!(live.next, NextFiring::At { .. }) {
@@ -53,10 +57,10 @@ impl FireSchedule {
             record.skipped_count += 1;
             record.last_skipped_ms = Some(self.expected_ms);
             turn.put::<Schedules>(&key, record);
-            return Ok(Reply::ScheduleFired { run_id: None });
+            return Ok(ScheduleFired { run_id: None });
         }
         let run_id = Some(self.start(turn, &key, record, schedule.input)?);
-        Ok(Reply::ScheduleFired { run_id })
+        Ok(ScheduleFired { run_id })
     }
 
     /// Starts the firing's run, in the turn that moves the schedule on: so it is never doubled.
@@ -77,6 +81,7 @@ impl FireSchedule {
             triggered_by: TriggeredBy::Schedule { firing_ms },
             parent: None,
             nesting: 0,
+            trace: None,
         };
         let started = run::open(turn, opening)?;
         let (run, run_id) = (started.number, started.id);

@@ -3,7 +3,7 @@
 use super::due::{arm, disarm, expected};
 use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{DefinitionNumber, LiveSchedule, NextFiring, ScheduleRecord, Schedules};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct PlanSchedule {
 }
 
 impl PlanSchedule {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.workflow.clone());
         let (record, live) = expected(turn, &key, self.definition, self.expected_ms)?;
         let is_later = |next_ms| match live.next {
@@ -43,6 +43,6 @@ impl PlanSchedule {
         arm(turn, &key, &live);
         let live = Some(live);
         turn.put::<Schedules>(&key, ScheduleRecord { live, ..record });
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

@@ -11,7 +11,7 @@ use crate::limits::{
     APPEND_BYTES_MAX, APPEND_RECORDS_MAX, HEADER_BYTES_MAX, HEADERS_MAX, PAYLOAD_BYTES_MAX,
 };
 use crate::rejection::{Rejection, check_bytes};
-use crate::reply::Reply;
+use crate::reply::RecordsAppended;
 use crate::store::StoreError;
 use crate::tables::{RecordContent, Records, StreamRecord, StreamSettings, record_size};
 use crate::trigger;
@@ -43,7 +43,11 @@ pub struct NewRecord {
 }
 
 impl AppendRecords {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<RecordsAppended> {
         self.check()?;
         let found = find(turn, namespace, &self.stream)?;
         let is_new = found.is_none();
@@ -68,7 +72,7 @@ impl AppendRecords {
         if is_new {
             trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
         }
-        Ok(Reply::RecordsAppended { first })
+        Ok(RecordsAppended { first })
     }
 
     fn check(&self) -> Result<(), Rejection> {

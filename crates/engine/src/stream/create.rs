@@ -5,7 +5,7 @@ use super::{Numbered, announce, find};
 use crate::ids::{Namespace, StreamName, StreamNumber};
 use crate::limits::{PARTITIONS_MAX, STREAMS_MAX};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::StreamCreated;
 use crate::store::StoreError;
 use crate::stream::RecordId;
 use crate::tables::{PartitionRecord, StreamNames, StreamRecord, StreamSettings, Streams, Trim};
@@ -23,7 +23,11 @@ pub struct CreateStream {
 }
 
 impl CreateStream {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<StreamCreated> {
         if self.settings.partitions.get() > PARTITIONS_MAX {
             return Err(Rejection::too_many("partitions", PARTITIONS_MAX as usize).into());
         }
@@ -38,14 +42,14 @@ impl CreateStream {
                 };
                 return Err(refusal.into());
             }
-            return Ok(Reply::StreamCreated { is_new: false });
+            return Ok(StreamCreated { is_new: false });
         }
         admit(turn, namespace)?;
         let (number, stream) = open(turn, (namespace, &self.stream), self.settings)?;
         announce(turn, &stream);
         turn.put::<Streams>(&number, stream);
         trigger::stream_appeared(turn, &(namespace.clone(), self.stream.clone()))?;
-        Ok(Reply::StreamCreated { is_new: true })
+        Ok(StreamCreated { is_new: true })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{announce, find, retention};
 use crate::group;
 use crate::ids::{Namespace, StreamName};
-use crate::reply::Reply;
+use crate::reply::Deleted;
 use crate::tables::{StreamNames, Streams};
 use crate::trigger;
 use crate::turn::{Outcome, Turn};
@@ -18,9 +18,9 @@ pub struct DeleteStream {
 }
 
 impl DeleteStream {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Deleted> {
         let Some((number, mut stream)) = find(turn, namespace, &self.stream)? else {
-            return Ok(Reply::Deleted { is_found: false });
+            return Ok(Deleted { is_found: false });
         };
         turn.delete::<StreamNames>(&(namespace.clone(), self.stream.clone()));
         announce(turn, &stream);
@@ -35,6 +35,6 @@ impl DeleteStream {
         } else {
             retention::sweep_and_store(turn, number, stream)?;
         }
-        Ok(Reply::Deleted { is_found: true })
+        Ok(Deleted { is_found: true })
     }
 }

@@ -12,7 +12,6 @@ use crate::store::StoreError;
 use crate::tables::Streams;
 use crate::timer;
 use crate::turn::Turn;
-use crate::version::TAKES_UP;
 use std::sync::Arc;
 
 /// Takes the stream's timer back.
@@ -21,9 +20,7 @@ pub(crate) fn set_aside(turn: &mut Turn<'_, '_>, number: StreamNumber) -> Result
         return Ok(());
     };
     let mut stream = Arc::unwrap_or_clone(stream);
-    if let Some(due_ms) = stream.sweep_due_ms.take()
-        && turn.has_agreed_on(TAKES_UP)
-    {
+    if let Some(due_ms) = stream.sweep_due_ms.take() {
         turn.clear_timer(sweep_timer(number, due_ms));
     }
     announce(turn, &stream);

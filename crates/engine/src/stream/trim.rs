@@ -3,7 +3,7 @@
 use super::set_aside::check_in_service;
 use super::{RecordId, require, retention, store};
 use crate::ids::{Namespace, StreamName};
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub enum TrimTo {
 }
 
 impl TrimStream {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let (number, mut stream) = require(turn, namespace, &self.stream)?;
         check_in_service(turn, number, &self.stream)?;
         match self.to {
@@ -41,6 +41,6 @@ impl TrimStream {
         }
         retention::sweep(turn, number, &mut stream)?;
         store(turn, number, stream)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

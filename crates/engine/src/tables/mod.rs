@@ -30,7 +30,6 @@ mod schedule;
 mod signal;
 mod stream;
 mod timer;
-mod trace;
 mod trigger;
 mod worker;
 mod workflow;
@@ -91,7 +90,6 @@ pub use stream::{
     Streams, Trim,
 };
 pub use timer::{TimerKey, TimerKind, Timers};
-pub use trace::RunTraces;
 pub use trigger::{LiveTrigger, TriggerRecord, Triggers, TriggersByStream, TriggersDue};
 pub use worker::{
     Process, ProcessKind, ProcessRecord, SilentWorkers, WorkerActivities, WorkerActivityRecord,

@@ -7,6 +7,7 @@ use crate::ids::{
 };
 use crate::json::Json;
 use crate::stream::RecordId;
+use crate::trace::TraceContext;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,6 +44,8 @@ pub struct RunRecord {
     pub parent: Option<ParentLink>,
     /// How many runs are above it (W17).
     pub nesting: u16,
+    /// The trace that it was started in, by its caller or its parent's.
+    pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
     /// The steps that are under way: a run is a set of them (design rule 7).

@@ -6,7 +6,7 @@ use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::plan;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::TaskAccepted;
 use crate::tables::AwaitedReport;
 use crate::turn::{Outcome, Turn};
 use crate::worker;
@@ -21,14 +21,18 @@ pub struct AcceptTask {
 }
 
 impl AcceptTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<TaskAccepted> {
         let number = self.token.action_run;
         let record = find_open(turn, Some(namespace), number)?.record;
         if let Some(report) = record.report
             && self.token.is_of(record.attempt, report.secret)
         {
             let deadline_ms = report.deadline_ms;
-            return Ok(Reply::TaskAccepted { deadline_ms });
+            return Ok(TaskAccepted { deadline_ms });
         }
         let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
         let tracked = plan::tracked(turn, task.record.owner)?;
@@ -44,6 +48,6 @@ impl AcceptTask {
         });
         task.put(turn);
         tracked.note_acceptance(turn, number, deadline_ms);
-        Ok(Reply::TaskAccepted { deadline_ms })
+        Ok(TaskAccepted { deadline_ms })
     }
 }

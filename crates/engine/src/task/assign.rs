@@ -11,7 +11,7 @@ use crate::entry::Offer;
 use crate::ids::{ActionName, Namespace, RunId, StepName};
 use crate::limits::TASKS_ASSIGNED_MAX;
 use crate::plan;
-use crate::reply::Reply;
+use crate::reply::TasksAssigned;
 use crate::run;
 use crate::store::StoreError;
 use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease};
@@ -33,7 +33,11 @@ pub struct AssignTasks {
 }
 
 impl AssignTasks {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<TasksAssigned> {
         let mut offers = self.open_offers(turn, namespace)?;
         let waiting = queue::waiting(turn, namespace, &self.action)?;
         let mut is_fitting_left = false;
@@ -65,7 +69,7 @@ impl AssignTasks {
             }
             queues.add(turn, queue)?;
         }
-        Ok(Reply::TasksAssigned {
+        Ok(TasksAssigned {
             count,
             is_fitting_left,
         })

@@ -6,7 +6,7 @@ use super::token::TaskToken;
 use crate::ids::{Namespace, OutcomeName};
 use crate::json::Json;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::run;
 use crate::tables::ActionRunStatus;
 use crate::turn::{Outcome, Turn};
@@ -25,7 +25,7 @@ pub struct CompleteTask {
 }
 
 impl CompleteTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
@@ -42,6 +42,6 @@ impl CompleteTask {
             is_retryable: true,
         };
         end(turn, leased.task, ending)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

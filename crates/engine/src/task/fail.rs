@@ -7,7 +7,7 @@ use super::ready::{make_ready_after, retry_delay_ms};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::quarantine::cut;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::run::outcome_name;
 use crate::store::StoreError;
 use crate::tables::{ActionRunStatus, EventKind, TaskError};
@@ -54,7 +54,7 @@ pub struct FailTask {
 }
 
 impl FailTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
         drop_lease(turn, &mut task)?;
         let worker = (namespace, &lease.worker);
@@ -66,7 +66,7 @@ impl FailTask {
         });
         if self.kind == FailKind::Retry && task.record.attempt < task.record.attempts_max {
             try_again(turn, task)?;
-            return Ok(Reply::Done);
+            return Ok(Done {});
         }
         let ending = Ending {
             status: self.outcome.status(),
@@ -75,7 +75,7 @@ impl FailTask {
             is_retryable: self.kind != FailKind::NonRetryable,
         };
         end(turn, task, ending)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

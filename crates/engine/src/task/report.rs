@@ -4,11 +4,11 @@ use super::end::{Ending, end};
 use super::lease::{drop_lease, find_open};
 use super::loaded::{Loaded, load};
 use super::token::TaskToken;
-use crate::ids::{ActionRunNumber, OutcomeName};
+use crate::ids::{ActionRunNumber, Namespace, OutcomeName};
 use crate::json::Json;
 use crate::plan;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::run::{self, outcome_name};
 use crate::tables::{ActionRunStatus, TaskError, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
@@ -29,7 +29,7 @@ pub struct ReportTask {
 }
 
 impl ReportTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         if run::is_reserved(&self.outcome) {
             return Err(Rejection::OutcomeReserved(self.outcome.to_string()).into());
         }
@@ -56,7 +56,7 @@ impl ReportTask {
             is_retryable: true,
         };
         end(turn, task, ending)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

@@ -4,7 +4,7 @@ use super::lease::{Leased, check, lease_timer};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::limits::LEASE_MS_MAX;
-use crate::reply::Reply;
+use crate::reply::LeaseExtended;
 use crate::tables::Lease;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,11 @@ pub struct TouchTask {
 }
 
 impl TouchTask {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<LeaseExtended> {
         let Leased { mut task, lease } = check(turn, namespace, &self.token)?;
         turn.clear_timer(lease_timer(&task, lease.expires_at_ms));
         let expires_at_ms = turn
@@ -31,6 +35,6 @@ impl TouchTask {
             ..lease
         });
         task.put(turn);
-        Ok(Reply::LeaseExtended { expires_at_ms })
+        Ok(LeaseExtended { expires_at_ms })
     }
 }

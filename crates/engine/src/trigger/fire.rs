@@ -11,7 +11,7 @@ use crate::limits::{
     ADVANCE_STEPS_MAX, PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX,
 };
 use crate::rejection::{Rejection, check_bytes};
-use crate::reply::Reply;
+use crate::reply::TriggerFired;
 use crate::run::{self, Opening, Work};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
@@ -59,7 +59,11 @@ struct Firing<'a> {
 }
 
 impl FireTrigger {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<TriggerFired> {
         let key = (namespace.clone(), self.workflow.clone());
         let (record, mut live) = self.expected(turn, &key)?;
         let trigger = block(turn, self.definition)?;
@@ -92,7 +96,7 @@ impl FireTrigger {
         record.live = Some(live);
         record.last_fired_ms = Some(turn.now_ms());
         turn.put::<Triggers>(&key, record);
-        Ok(Reply::TriggerFired {
+        Ok(TriggerFired {
             runs_count: firing.runs_count,
             refused_count: firing.refused_count,
         })
@@ -232,6 +236,7 @@ impl Firing<'_> {
             triggered_by: TriggeredBy::Trigger { first: records[0] },
             parent: None,
             nesting: 0,
+            trace: None,
         };
         self.group.1.acked_count += records.len() as u64;
         self.record.records_count += records.len() as u64;

@@ -3,7 +3,7 @@
 use crate::definition::StepIndex;
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::store::{Reader, StoreError};
-use crate::tables::{ActionRunOwner, ActionRuns, RunTraces, Runs, read};
+use crate::tables::{ActionRunOwner, ActionRuns, Runs, read};
 use crate::trace::TraceContext;
 
 /// Names a visit: a run's stay in a step, from when it enters the step to when it leaves it. Attempts and
@@ -33,7 +33,7 @@ pub struct TaskVisit {
 /// # Errors
 /// [`StoreError`] when the store fails.
 pub fn run_trace(reader: &dyn Reader, run: RunNumber) -> Result<Option<TraceContext>, StoreError> {
-    read::<RunTraces>(reader, &run)
+    Ok(read::<Runs>(reader, &run)?.and_then(|record| record.trace))
 }
 
 /// Where the task of an action run belongs; `None` for one outside any workflow, and once the run has left
@@ -49,8 +49,10 @@ pub fn task_visit(
     let Some(ActionRunOwner::Step { run, activation }) = owner else {
         return Ok(None);
     };
-    let record = read::<Runs>(reader, &run)?;
-    let Some(active) = record.as_ref().and_then(|run| run.activation(activation)) else {
+    let Some(record) = read::<Runs>(reader, &run)? else {
+        return Ok(None);
+    };
+    let Some(active) = record.activation(activation) else {
         return Ok(None);
     };
     Ok(Some(TaskVisit {
@@ -59,6 +61,6 @@ pub fn task_visit(
             step: active.step,
             entered_at_ms: active.started_at_ms,
         },
-        trace: run_trace(reader, run)?,
+        trace: record.trace,
     }))
 }

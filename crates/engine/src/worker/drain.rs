@@ -5,7 +5,7 @@ use super::register::remove;
 use crate::effect::Effect;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{WorkerActivities, WorkerActivityRecord, WorkerRecord, Workers};
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -33,7 +33,7 @@ pub struct DeregisterWorker {
 }
 
 impl DrainWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -50,21 +50,21 @@ impl DrainWorker {
             namespace: namespace.clone(),
             worker: self.worker_id.clone(),
         });
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 
 impl DeregisterWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let Some(worker) = turn.get::<Workers>(&key)? else {
-            return Ok(Reply::Done);
+            return Ok(Done {});
         };
         check_incarnation(&worker, self.incarnation, &self.worker_id)?;
         for lease in remove(turn, &key)? {
             task::release(turn, lease)?;
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

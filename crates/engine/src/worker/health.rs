@@ -4,7 +4,7 @@ use super::activity::save;
 use crate::ids::{Namespace, WorkerId, WorkerNumber};
 use crate::limits::WORKER_SILENCE_MS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::tables::{
     TimerKey, TimerKind, WorkerActivities, WorkerActivityRecord, WorkerNumbers, WorkerState,
     Workers,
@@ -29,7 +29,7 @@ pub struct ReleaseWorker {
 }
 
 impl ReleaseWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -49,7 +49,7 @@ impl ReleaseWorker {
         for lease in leases {
             task::release(turn, lease)?;
         }
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }
 

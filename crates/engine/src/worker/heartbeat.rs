@@ -4,7 +4,7 @@ use super::activity::save;
 use super::health::watch;
 use crate::ids::{Namespace, WorkerId};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::WorkerHeard;
 use crate::tables::{WorkerActivities, WorkerState, Workers};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,11 @@ pub struct HeartbeatWorker {
 }
 
 impl HeartbeatWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<WorkerHeard> {
         let key = (namespace.clone(), self.worker_id.clone());
         let unknown = || Rejection::WorkerNotFound(self.worker_id.clone());
         let worker = turn.get::<Workers>(&key)?.ok_or_else(unknown)?;
@@ -37,6 +41,6 @@ impl HeartbeatWorker {
         watch(turn, worker.number, &mut activity);
         let is_draining = activity.is_draining;
         save(turn, &key, activity)?;
-        Ok(Reply::WorkerHeard { is_draining })
+        Ok(WorkerHeard { is_draining })
     }
 }

@@ -7,7 +7,7 @@ use crate::ids::{ActionRunNumber, Namespace, WorkerId, WorkerNumber};
 use crate::json::Json;
 use crate::limits::WORKERS_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::WorkerHeard;
 use crate::store::StoreError;
 use crate::tables::{
     Process, SilentWorkers, WorkerActivities, WorkerActivityRecord, WorkerCounts, WorkerKind,
@@ -43,7 +43,11 @@ pub struct RegisterWorker {
 }
 
 impl RegisterWorker {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<WorkerHeard> {
         let key = (namespace.clone(), self.worker_id.clone());
         let now_ms = turn.now_ms();
         let existing = turn.get::<Workers>(&key)?;
@@ -68,7 +72,7 @@ impl RegisterWorker {
                 task::release(turn, task)?;
             }
         }
-        Ok(Reply::WorkerHeard { is_draining: false })
+        Ok(WorkerHeard { is_draining: false })
     }
 
     fn record(&self, number: WorkerNumber, registered_at_ms: u64) -> WorkerRecord {

@@ -5,7 +5,7 @@ use crate::definition::Definition;
 use crate::ids::Namespace;
 use crate::limits::TRIGGER_BATCH_MAX;
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::DefinitionCreated;
 use crate::schedule;
 use crate::tables::{
     DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions, RevisionsByContent,
@@ -27,7 +27,11 @@ pub struct CreateDefinition {
 }
 
 impl CreateDefinition {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        namespace: &Namespace,
+    ) -> Outcome<DefinitionCreated> {
         self.check(namespace)?;
         let definition = &self.definition;
         let content = codec::fingerprint(&codec::encode(definition));
@@ -55,7 +59,7 @@ impl CreateDefinition {
         turn.put::<DefinitionSources>(&number, self.source.clone());
         turn.put::<RevisionsByContent>(&key, number);
         self.set_latest(turn, namespace, number)?;
-        Ok(Reply::DefinitionCreated {
+        Ok(DefinitionCreated {
             revision,
             is_new: true,
             is_latest: true,
@@ -85,7 +89,7 @@ impl CreateDefinition {
         namespace: &Namespace,
         number: DefinitionNumber,
         revision: u32,
-    ) -> Outcome<Reply> {
+    ) -> Outcome<DefinitionCreated> {
         if self.make_latest {
             self.set_latest(turn, namespace, number)?;
         }
@@ -93,7 +97,7 @@ impl CreateDefinition {
         let is_latest = turn
             .get::<Workflows>(&key)?
             .is_some_and(|workflow| workflow.latest == number);
-        Ok(Reply::DefinitionCreated {
+        Ok(DefinitionCreated {
             revision,
             is_new: false,
             is_latest,

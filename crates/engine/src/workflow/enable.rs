@@ -2,7 +2,7 @@
 
 use crate::ids::{Namespace, WorkflowName};
 use crate::rejection::Rejection;
-use crate::reply::Reply;
+use crate::reply::Done;
 use crate::schedule;
 use crate::tables::{WorkflowRecord, Workflows};
 use crate::trigger;
@@ -20,7 +20,7 @@ pub struct SetWorkflowEnabled {
 }
 
 impl SetWorkflowEnabled {
-    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Reply> {
+    pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, namespace: &Namespace) -> Outcome<Done> {
         let key = (namespace.clone(), self.workflow.clone());
         let workflow = turn
             .get::<Workflows>(&key)?
@@ -38,6 +38,6 @@ impl SetWorkflowEnabled {
             schedule::disable(turn, &key)?;
         }
         trigger::set_enabled(turn, &key, self.is_enabled)?;
-        Ok(Reply::Done)
+        Ok(Done {})
     }
 }

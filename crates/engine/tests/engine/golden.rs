@@ -125,6 +125,5 @@ fn position_of(body: &Body) -> usize {
         Body::DeleteGroup(_) => 47,
         Body::FireTrigger(_) => 48,
         Body::RetryQuarantined(_) => 49,
-        Body::StartTracedRun(_) => 50,
     }
 }

@@ -7,7 +7,7 @@ use flotilla_engine::definition::Consumption;
 use flotilla_engine::tables::{GroupRecord, Groups, TimerKind, Timers};
 use flotilla_engine::{
     AppendRecords, Body, CreateGroup, FireTimer, GroupSettings, JoinGroup, NewGroup, NewRecord,
-    RecordId, Reply, StreamPosition, TakeId, TakeRecords,
+    RecordId, Reply, StreamPosition, TakeId, TakeRecords, reply,
 };
 use std::collections::BTreeMap;
 
@@ -38,7 +38,10 @@ fn replica() -> Replica {
     replica.ask(join()).expect("accepted");
     for take in 0..RECORDS_COUNT {
         let taken = replica.ask(take_one(take));
-        assert_eq!(taken, Ok(Reply::RecordsTaken { count: 1 }));
+        assert_eq!(
+            taken,
+            Ok(Reply::RecordsTaken(reply::RecordsTaken { count: 1 }))
+        );
     }
     replica
 }
@@ -73,7 +76,7 @@ fn fire(replica: &mut Replica) {
     let timers = invariants::rows::<Timers>(&replica.store, &TimerKind::GroupDue);
     let timer = timers[0].0;
     let fired = replica.ask(Body::FireTimer(FireTimer { timer }));
-    assert_eq!(fired, Ok(Reply::Done));
+    assert_eq!(fired, Ok(Reply::Done(reply::Done {})));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use flotilla_engine::tables::{KeyExpiries, Keys, Records, StreamSettings, encode
 use flotilla_engine::view::{self, InputJudge, KeyCursor};
 use flotilla_engine::{
     AppendRecords, Body, CreateDefinition, CreateGroup, CreateStream, NewGroup, NewRecord,
-    RecordId, Reply, SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo,
+    RecordId, Reply, SetCondition, SetKey, StreamPosition, SweepKeys, TrimStream, TrimTo, reply,
 };
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -103,7 +103,7 @@ fn append(replica: &mut Replica, partition: u32) -> RecordId {
         records: vec![record],
     };
     match replica.ask(Body::AppendRecords(append)) {
-        Ok(Reply::RecordsAppended { first }) => first,
+        Ok(Reply::RecordsAppended(reply::RecordsAppended { first })) => first,
         other => panic!("not appended, but {other:?}"),
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn check(store: &MemoryStore) {
     streams::check(store);
     groups::check(store);
     triggers::check(store);
-    traces::check(store, &state.runs);
+    traces::check(&state.runs);
 }
 
 struct State<'a> {

@@ -6,7 +6,7 @@ use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::limits::SWEEP_ROWS_MAX;
 use flotilla_engine::tables::{Namespaces, Workers};
 use flotilla_engine::{
-    Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply,
+    Body, Command, CreateNamespace, DeleteNamespace, Rejection, ReleaseWorker, Reply, reply,
 };
 
 fn crowd() -> Namespace {
@@ -42,7 +42,10 @@ fn delete(replica: &mut Replica) -> Result<Reply, Rejection> {
 }
 
 fn deleted(is_found: bool, has_more: bool) -> Result<Reply, Rejection> {
-    Ok(Reply::NamespaceDeleted { is_found, has_more })
+    Ok(Reply::NamespaceDeleted(reply::NamespaceDeleted {
+        is_found,
+        has_more,
+    }))
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn a_worker_that_lives_keeps_its_namespace_however_many_are_silent() {
     };
     assert_eq!(delete(&mut replica), Err(refused));
     let create = Body::CreateNamespace(CreateNamespace {});
-    let known = Reply::NamespaceCreated { is_new: false };
+    let known = Reply::NamespaceCreated(reply::NamespaceCreated { is_new: false });
     assert_eq!(ask(&mut replica, create), Ok(known));
     invariants::check(&replica.store);
 }

@@ -228,5 +228,6 @@ fn start(key: u32) -> Body {
         input_checked_for: None,
         idempotency_key: None,
         run_id: None,
+        trace: None,
     })
 }

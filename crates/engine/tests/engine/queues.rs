@@ -7,7 +7,7 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::LABEL_QUEUES_MAX;
 use flotilla_engine::{
     AssignTasks, Body, Command, CompleteTask, InvokeAction, Offer, RegisterWorker, Rejection,
-    RejectionCode, Reply, view,
+    RejectionCode, Reply, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -95,10 +95,10 @@ fn customer(number: usize) -> BTreeMap<String, String> {
 }
 
 fn assigned(count: u32, is_fitting_left: bool) -> Reply {
-    Reply::TasksAssigned {
+    Reply::TasksAssigned(reply::TasksAssigned {
         count,
         is_fitting_left,
-    }
+    })
 }
 
 #[test]

@@ -10,7 +10,7 @@ use flotilla_engine::limits::{
 use flotilla_engine::tables::{RequestAges, Requests};
 use flotilla_engine::{
     Body, Command, CreateDefinition, Rejection, Reply, RequestId, SignalRun, StartRun,
-    SweepRequests, VersionChoice, view,
+    SweepRequests, VersionChoice, reply, view,
 };
 
 /// A replica with a workflow.
@@ -37,7 +37,7 @@ fn ask(replica: &mut Replica, id: u128, body: Body) -> Result<Reply, Rejection> 
 /// Starts a run with a request id, and answers with the run's.
 fn start(replica: &mut Replica, id: u128) -> Result<String, Rejection> {
     let reply = ask(replica, id, Body::StartRun(start_run()))?;
-    let Reply::RunStarted { run_id, .. } = reply else {
+    let Reply::RunStarted(reply::RunStarted { run_id, .. }) = reply else {
         panic!("expected a started run, but found {reply:?}");
     };
     Ok(run_id.to_string())
@@ -66,6 +66,7 @@ fn start_run() -> StartRun {
         input_checked_for: None,
         idempotency_key: None,
         run_id: None,
+        trace: None,
     }
 }
 
@@ -132,41 +133,6 @@ fn what_lets_open_work_end_has_room_beyond_the_bound() {
     assert!(replica.ask(Body::StartRun(start_run())).is_ok());
 }
 
-/// The versions before 4 are released: what they decide changes no more, whatever the bounds are by now.
-#[test]
-fn before_version_4_a_million_and_a_half_are_remembered() {
-    let mut replica = replica();
-    assert_eq!(start(&mut replica, 9), Ok("wfrun-1".to_owned()));
-    let mut id = 9;
-    let mut is_taken = |version, count, bytes, is_start: bool| {
-        replica.pretend(|cluster| {
-            cluster.requests_count = count;
-            cluster.requests_bytes = bytes;
-        });
-        replica.decide_as(version);
-        // Another each time: what was accepted before is answered whatever the bounds are.
-        id += 1;
-        let refused = if is_start {
-            start(&mut replica, id).err()
-        } else {
-            signal(&mut replica, id).err()
-        };
-        assert!(matches!(refused, None | Some(Rejection::RequestsTooMany)));
-        refused.is_none()
-    };
-    for version in 1..=3 {
-        assert!(is_taken(version, 1_499_999, 0, true));
-        assert!(!is_taken(version, 1_500_000, 0, true));
-        assert!(is_taken(version, 0, 268_435_455, true));
-        assert!(!is_taken(version, 0, 268_435_456, true));
-        assert!(is_taken(version, 1_649_999, 0, false));
-        assert!(!is_taken(version, 1_650_000, 0, false));
-        assert!(is_taken(version, 0, 295_279_000, false));
-        assert!(!is_taken(version, 0, 295_279_001, false));
-    }
-    assert!(is_taken(4, 1_500_001, 268_435_457, true));
-}
-
 #[test]
 fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use() {
     let mut replica = replica();
@@ -181,7 +147,7 @@ fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use(
     assert!(is_due(&replica));
     assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
     let sweep = Body::SweepRequests(SweepRequests {});
-    assert_eq!(replica.ask(sweep), Ok(Reply::Done));
+    assert_eq!(replica.ask(sweep), Ok(Reply::Done(reply::Done {})));
     assert!(!is_due(&replica));
     assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
     assert!(!replica.has::<RequestAges>(&0));

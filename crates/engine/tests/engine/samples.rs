@@ -29,8 +29,8 @@ use flotilla_engine::{
     FailureOutcome, FireSchedule, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache,
     InvokeAction, LetterChoice, NodeId, Offer, PlanSchedule, PurgeDeadLetters, RegisterAction,
     RegisterWorker, ReleaseWorker, ReportTask, RequeueDeadLetters, ResetPlan, SetActionEnabled,
-    SetWorkflowEnabled, SignalRun, StartRun, StartTracedRun, SweepRequests, SweepRuns, TaskToken,
-    TouchTask, TraceContext, VersionChoice,
+    SetWorkflowEnabled, SignalRun, StartRun, SweepRequests, SweepRuns, TaskToken, TouchTask,
+    TraceContext, VersionChoice,
 };
 use std::collections::BTreeMap;
 
@@ -173,10 +173,6 @@ pub(crate) fn bodies() -> Vec<Body> {
     bodies.extend(on_plans());
     bodies.extend(on_schedules());
     bodies.extend(data::bodies());
-    bodies.push(Body::StartTracedRun(StartTracedRun {
-        start: start_run(),
-        trace: trace(),
-    }));
     bodies
 }
 
@@ -221,6 +217,7 @@ fn start_run() -> StartRun {
         input_checked_for: Some(DefinitionNumber(4)),
         idempotency_key: Some(key()),
         run_id: Some(RunId::new("mine").expect("an id")),
+        trace: None,
     }
 }
 

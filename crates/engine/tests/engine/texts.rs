@@ -3,7 +3,7 @@
 use crate::samples;
 use flotilla_engine::ids::{ActionRunNumber, RunNumber, StepName};
 use flotilla_engine::tables::QuarantinedKind;
-use flotilla_engine::{Assignment, Effect, Rejection, RejectionCode, Reply, codec};
+use flotilla_engine::{Assignment, Effect, Rejection, RejectionCode, Reply, codec, reply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -44,70 +44,70 @@ fn round_trip<T: Serialize + DeserializeOwned + Debug + PartialEq>(values: &[T])
 
 fn replies() -> Vec<Reply> {
     vec![
-        Reply::Done,
-        Reply::DefinitionCreated {
+        Reply::Done(reply::Done {}),
+        Reply::DefinitionCreated(reply::DefinitionCreated {
             revision: 2,
             is_new: true,
             is_latest: false,
-        },
-        Reply::RunStarted {
+        }),
+        Reply::RunStarted(reply::RunStarted {
             run_id: samples::run_id(),
             workflow: samples::workflow(),
             version: samples::version(),
             revision: 2,
             is_existing: true,
-        },
-        Reply::SignalAccepted { is_repeated: true },
-        Reply::ActionRegistered {
+        }),
+        Reply::SignalAccepted(reply::SignalAccepted { is_repeated: true }),
+        Reply::ActionRegistered(reply::ActionRegistered {
             version: 2,
             is_changed: true,
-        },
-        Reply::ActionInvoked {
+        }),
+        Reply::ActionInvoked(reply::ActionInvoked {
             action_run: ActionRunNumber(9),
             is_existing: false,
-        },
-        Reply::LeaseExtended {
+        }),
+        Reply::LeaseExtended(reply::LeaseExtended {
             expires_at_ms: 5_000,
-        },
-        Reply::TasksAssigned {
+        }),
+        Reply::TasksAssigned(reply::TasksAssigned {
             count: 3,
             is_fitting_left: true,
-        },
-        Reply::WorkerHeard { is_draining: true },
-        Reply::TaskAccepted { deadline_ms: 5_000 },
-        Reply::CacheInvalidated { plans_count: 2 },
-        Reply::DeadLettersRequeued {
+        }),
+        Reply::WorkerHeard(reply::WorkerHeard { is_draining: true }),
+        Reply::TaskAccepted(reply::TaskAccepted { deadline_ms: 5_000 }),
+        Reply::CacheInvalidated(reply::CacheInvalidated { plans_count: 2 }),
+        Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
             action_runs: vec![ActionRunNumber(9)],
             has_more: true,
-        },
-        Reply::DeadLettersPurged {
+        }),
+        Reply::DeadLettersPurged(reply::DeadLettersPurged {
             count: 3,
             has_more: false,
-        },
-        Reply::ScheduleFired {
+        }),
+        Reply::ScheduleFired(reply::ScheduleFired {
             run_id: Some(samples::run_id()),
-        },
-        Reply::KeySet { version: 5 },
-        Reply::NamespaceCreated { is_new: true },
-        Reply::StreamCreated { is_new: true },
-        Reply::RecordsAppended {
+        }),
+        Reply::KeySet(reply::KeySet { version: 5 }),
+        Reply::NamespaceCreated(reply::NamespaceCreated { is_new: true }),
+        Reply::StreamCreated(reply::StreamCreated { is_new: true }),
+        Reply::RecordsAppended(reply::RecordsAppended {
             first: samples::record_id(),
-        },
-        Reply::GroupCreated { is_new: true },
-        Reply::GroupJoined {
+        }),
+        Reply::GroupCreated(reply::GroupCreated { is_new: true }),
+        Reply::GroupJoined(reply::GroupJoined {
             ack_timeout_ms: 30_000,
-        },
-        Reply::RecordsTaken { count: 3 },
-        Reply::RecordsSettled { count: 3 },
-        Reply::Deleted { is_found: true },
-        Reply::TriggerFired {
+        }),
+        Reply::RecordsTaken(reply::RecordsTaken { count: 3 }),
+        Reply::RecordsSettled(reply::RecordsSettled { count: 3 }),
+        Reply::Deleted(reply::Deleted { is_found: true }),
+        Reply::TriggerFired(reply::TriggerFired {
             runs_count: 2,
             refused_count: 1,
-        },
-        Reply::NamespaceDeleted {
+        }),
+        Reply::NamespaceDeleted(reply::NamespaceDeleted {
             is_found: true,
             has_more: true,
-        },
+        }),
     ]
 }
 

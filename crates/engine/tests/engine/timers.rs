@@ -17,6 +17,7 @@ fn start(replica: &mut Replica) {
         input_checked_for: None,
         idempotency_key: None,
         run_id: None,
+        trace: None,
     };
     replica.ask(Body::StartRun(start)).expect("accepted");
 }

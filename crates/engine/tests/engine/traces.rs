@@ -9,13 +9,13 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{VISIT_EVENTS_LOOKED_AT_MAX, VISIT_EVENTS_MAX};
 use flotilla_engine::store::Writes;
 use flotilla_engine::tables::{
-    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, RunTraces, Runs,
-    StepResult, Table, encode_key, encode_record, read,
+    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, StepResult, Table,
+    encode_key, encode_record, read,
 };
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{
-    Body, CancelRun, Command, CreateDefinition, ENGINE_VERSION, InvokeAction, NodeId, Reply,
-    RequestId, SignalRun, StartRun, StartTracedRun, TraceContext, VersionChoice,
+    Body, CancelRun, Command, CreateDefinition, InvokeAction, NodeId, Reply, RequestId, SignalRun,
+    StartRun, TraceContext, VersionChoice, reply,
 };
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -41,14 +41,17 @@ fn start_run() -> StartRun {
         input_checked_for: None,
         idempotency_key: None,
         run_id: None,
+        trace: None,
     }
 }
 
 /// Starts the run `wfrun-1`, in a trace.
 fn start(replica: &mut Replica) {
-    let (start, trace) = (start_run(), samples::trace());
-    let body = Body::StartTracedRun(StartTracedRun { start, trace });
-    replica.ask(body).expect("accepted");
+    let start = StartRun {
+        trace: Some(samples::trace()),
+        ..start_run()
+    };
+    replica.ask(Body::StartRun(start)).expect("accepted");
 }
 
 fn run_id() -> RunId {
@@ -315,7 +318,7 @@ fn a_task_outside_any_workflow_belongs_to_no_visit() {
         labels: BTreeMap::new(),
         idempotency_key: None,
     }));
-    let Ok(Reply::ActionInvoked { action_run, .. }) = invoked else {
+    let Ok(Reply::ActionInvoked(reply::ActionInvoked { action_run, .. })) = invoked else {
         panic!("expected an action run, but found {invoked:?}");
     };
     let visit = view::task_visit(&replica.store, action_run);
@@ -327,8 +330,10 @@ fn the_same_request_in_another_trace_is_no_other_request() {
     let mut replica = replica("define order 1\n start: wait go");
     let other = TraceContext::new([1; 16], [2; 8], false).expect("both ids name something");
     let traced = |trace| {
-        let start = start_run();
-        Body::StartTracedRun(StartTracedRun { start, trace })
+        Body::StartRun(StartRun {
+            trace: Some(trace),
+            ..start_run()
+        })
     };
     let bodies = [
         traced(samples::trace()),
@@ -345,14 +350,5 @@ fn the_same_request_in_another_trace_is_no_other_request() {
     assert!(replies.iter().all(|reply| *reply == replies[0]));
     let trace = view::run_trace(&replica.store, RunNumber(1));
     assert_eq!(trace.expect("memory does not fail"), Some(samples::trace()));
-    assert!(!replica.has::<RunTraces>(&RunNumber(2)));
-}
-
-#[test]
-fn a_start_in_a_trace_waits_until_all_members_know_it() {
-    let (start, trace) = (start_run(), samples::trace());
-    assert_eq!(Body::StartRun(start.clone()).since(), 1);
-    let traced = Body::StartTracedRun(StartTracedRun { start, trace });
-    assert_eq!(traced.since(), 3);
-    const { assert!(ENGINE_VERSION >= 3) };
+    assert!(!replica.has::<Runs>(&RunNumber(2)));
 }

@@ -5,7 +5,9 @@ use crate::{invariants, samples};
 use flotilla_engine::ids::WorkerId;
 use flotilla_engine::limits::WORKERS_MAX;
 use flotilla_engine::tables::{WorkerCounts, Workers};
-use flotilla_engine::{Body, DeregisterWorker, HeartbeatWorker, Rejection, ReleaseWorker, Reply};
+use flotilla_engine::{
+    Body, DeregisterWorker, HeartbeatWorker, Rejection, ReleaseWorker, Reply, reply,
+};
 
 fn id(number: u64) -> WorkerId {
     WorkerId::new(format!("w{number}")).expect("an id")
@@ -51,7 +53,7 @@ fn in_a_full_namespace_the_longest_silent_worker_gives_way_and_none_is_surveyed(
     for number in [7, 5, 6] {
         replica.ask(release(number)).expect("it is registered");
     }
-    let heard = Reply::WorkerHeard { is_draining: false };
+    let heard = Reply::WorkerHeard(reply::WorkerHeard { is_draining: false });
     assert_eq!(replica.ask(register(10_001)), Ok(heard.clone()));
     assert!(replica.rows <= 1, "{} rows", replica.rows);
     assert_eq!(
@@ -80,7 +82,7 @@ fn in_a_full_namespace_the_longest_silent_worker_gives_way_and_none_is_surveyed(
     };
     assert_eq!(
         replica.ask(Body::DeregisterWorker(deregister)),
-        Ok(Reply::Done)
+        Ok(Reply::Done(reply::Done {}))
     );
     assert_eq!(replica.ask(register(10_003)), Ok(heard));
     let count = invariants::read::<WorkerCounts>(&replica.store, &samples::namespace());

@@ -2,7 +2,9 @@
 
 use flotilla_engine::ids::{ActionName, Namespace};
 use flotilla_engine::tables::ActionKind;
-use flotilla_engine::{Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply};
+use flotilla_engine::{
+    Body, Command, ENGINE_VERSION, NodeId, RegisterAction, Rejection, Reply, reply,
+};
 use flotilla_replica::{
     ChangeError, ClusterChange, Config, Formation, Hooks, Replica, SubmitError, Tuning,
 };
@@ -287,13 +289,13 @@ pub(crate) async fn submit_surely(replica: &Replica, command: Command) -> Result
 }
 
 /// What a first registration answers.
-pub(crate) const REGISTERED: Reply = Reply::ActionRegistered {
+pub(crate) const REGISTERED: Reply = Reply::ActionRegistered(reply::ActionRegistered {
     version: 1,
     is_changed: true,
-};
+});
 
 /// What the same registration answers when it is there.
-pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered {
+pub(crate) const UNCHANGED: Reply = Reply::ActionRegistered(reply::ActionRegistered {
     version: 1,
     is_changed: false,
-};
+});

@@ -9,7 +9,7 @@ use super::Driver;
 use super::backoff::Backoff;
 use crate::errors::Refusal;
 use crate::workers::{ActionKey, Looked};
-use flotilla_engine::{AssignTasks, Body, Command, Reply, view};
+use flotilla_engine::{AssignTasks, Command, view};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 /// Assigns as long as the node leads: one proposal for an action at a time.
@@ -55,8 +55,7 @@ async fn assign(driver: &Driver, key: &ActionKey) -> Result<Option<Looked>, Refu
         return Ok(found);
     }
     let action = action.clone();
-    let body = Body::AssignTasks(AssignTasks { action });
-    let reply = driver.submit(Command::new(namespace.clone(), body)).await?;
-    let is_fruitless = matches!(reply, Reply::TasksAssigned { count: 0, .. });
-    Ok((!is_fruitless).then_some(Looked::MayBeLeft))
+    let command = Command::new(namespace.clone(), AssignTasks { action });
+    let assigned = driver.submit(command).await?;
+    Ok((assigned.count > 0).then_some(Looked::MayBeLeft))
 }

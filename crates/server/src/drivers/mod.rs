@@ -27,7 +27,7 @@ use crate::limits::OBLIGATION_DEADLINE;
 use crate::workers::Hub;
 use backoff::Backoff;
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Command, Reply};
+use flotilla_engine::{Command, Operation};
 use futures::future::join_all;
 use signals::Signals;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Driver {
     }
 
     /// Submits the command of one obligation.
-    async fn submit(&self, command: Command) -> Result<Reply, Refusal> {
+    async fn submit<O: Operation>(&self, command: Command<O>) -> Result<O::Reply, Refusal> {
         let deadline = Instant::now() + OBLIGATION_DEADLINE;
         self.context.gateway.submit(command, deadline).await
     }

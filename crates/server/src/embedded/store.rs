@@ -14,10 +14,10 @@
 use super::decided::decided;
 use crate::context::Context;
 use crate::errors::Refusal;
-use crate::services::{find_key, unexpected};
+use crate::services::find_key;
 use flotilla_engine::ids::{KvKey, Namespace};
 use flotilla_engine::{
-    Body, Command, DeleteKey, Reply, RequestId, SetCondition, SetKey, TaskToken,
+    Command, DeleteKey, Operation, Reply, RequestId, SetCondition, SetKey, TaskToken,
 };
 use flotilla_wasm::{Host, KvError};
 use sha2::{Digest, Sha256};
@@ -65,7 +65,11 @@ impl Store {
         }
     }
 
-    fn submit(&mut self, body: Body, deadline: std::time::Instant) -> Result<Reply, KvError> {
+    fn submit<O: Operation + Clone>(
+        &mut self,
+        body: O,
+        deadline: std::time::Instant,
+    ) -> Result<O::Reply, KvError> {
         let command = self.scope.command(body);
         let gateway = &self.context.gateway;
         self.wait(deadline, |until| gateway.submit(command.clone(), until))
@@ -119,24 +123,22 @@ impl Host for Store {
             ttl_ms: None,
             condition: SetCondition::Always,
         };
-        self.submit(Body::SetKey(set), deadline).map(drop)
+        self.submit(set, deadline).map(drop)
     }
 
     fn kv_delete(&mut self, key: &[u8], deadline: std::time::Instant) -> Result<bool, KvError> {
         let key = checked(key)?;
-        match self.submit(Body::DeleteKey(DeleteKey { key }), deadline)? {
-            Reply::Deleted { is_found } => Ok(is_found),
-            reply => Err(failed(unexpected(&reply))),
-        }
+        let deleted = self.submit(DeleteKey { key }, deadline)?;
+        Ok(deleted.is_found)
     }
 }
 
 impl Scope {
     /// A guest's next write.
-    fn command(&mut self, body: Body) -> Command {
+    fn command<O: Operation + Clone>(&mut self, body: O) -> Command<O> {
         let mut command = Command::new(self.namespace.clone(), body);
         self.writes_count += 1;
-        command.request_id = Some(self.request_id(&command));
+        command.request_id = Some(self.request_id(&command.clone().untyped()));
         command
     }
 
@@ -170,6 +172,7 @@ fn failed(reason: impl ToString) -> KvError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flotilla_engine::Body;
     use flotilla_engine::ids::ActionRunNumber;
 
     fn scope(action_run: u64, attempt: u32, secret: u64) -> Scope {

@@ -2,7 +2,7 @@
 //!
 //! A build with debug assertions obeys `FLO_PLANTED_BUG`; in any other build no bug can be planted.
 
-use flotilla_engine::{Body, Command, Reply};
+use flotilla_engine::{Body, Command, Reply, reply};
 use std::sync::LazyLock;
 
 /// A bug that was asked for.
@@ -37,7 +37,6 @@ pub(crate) fn forget_identity(mut command: Command) -> Command {
         command.request_id = None;
         match &mut command.body {
             Body::StartRun(start) => start.idempotency_key = None,
-            Body::StartTracedRun(traced) => traced.start.idempotency_key = None,
             Body::SignalRun(signal) => signal.signal_id = None,
             _ => {}
         }
@@ -48,7 +47,7 @@ pub(crate) fn forget_identity(mut command: Command) -> Command {
 /// What is answered before the command is committed, if anything is.
 pub(crate) fn early_reply(command: &Command) -> Option<Reply> {
     let is_early = has(Bug::AckBeforeCommit) && matches!(command.body, Body::SetKey(_));
-    is_early.then_some(Reply::KeySet { version: 0 })
+    is_early.then_some(Reply::KeySet(reply::KeySet { version: 0 }))
 }
 
 fn named(name: &str) -> Option<Bug> {

@@ -3,7 +3,7 @@
 use super::histogram::Histogram;
 use super::requests::Requests;
 use super::wasm::WasmCalls;
-use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
+use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply, reply};
 use flotilla_replica::{Leadership, Observer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -191,7 +191,7 @@ mod tests {
             ],
         };
         let refused = Rejection::Internal(String::new());
-        metrics.commands_applied(&entry, &[Err(refused), Ok(Reply::Done)]);
+        metrics.commands_applied(&entry, &[Err(refused), Ok(Reply::Done(reply::Done {}))]);
         let commands: Vec<_> = metrics.commands().filter(|(_, count)| *count > 0).collect();
         let expected = [
             (["fire_timer", "accepted"], 1),

@@ -22,7 +22,7 @@ use crate::deadline;
 use crate::errors::Refusal;
 use flotilla_engine::ids::{Namespace, WorkflowName};
 use flotilla_engine::store::{Reader, StoreError};
-use flotilla_engine::{Reply, view};
+use flotilla_engine::view;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
@@ -59,11 +59,4 @@ impl<T> Sought<T> {
         let latest = view::resolve_definition(reader, namespace, (workflow, None))?;
         Ok(latest.map_or(Self::WorkflowMissing, |_| Self::PartMissing))
     }
-}
-
-/// The engine answered a command with the reply of another one.
-pub(crate) fn unexpected(reply: &Reply) -> Refusal {
-    Refusal::internal(format!(
-        "expected the reply to the command, but it is {reply:?}"
-    ))
 }

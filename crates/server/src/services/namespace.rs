@@ -1,6 +1,6 @@
 //! The namespace service (A41).
 
-use super::{answer, unexpected};
+use super::answer;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -8,7 +8,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::namespace_service_server::NamespaceService;
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, CreateNamespace, DeleteNamespace, Reply, RequestId, view};
+use flotilla_engine::{Command, CreateNamespace, DeleteNamespace, RequestId, reply, view};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -67,12 +67,10 @@ async fn create(
         request_id: Some(request::request_id(&asked.request_id)?),
         // Unlike elsewhere an empty name is none: nobody means to create or delete `default`.
         namespace: request::named_namespace(&asked.name)?,
-        body: Body::CreateNamespace(CreateNamespace {}),
+        body: CreateNamespace {},
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::NamespaceCreated { is_new } => Ok(v1::CreateNamespaceResponse { created: is_new }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::NamespaceCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CreateNamespaceResponse { created: is_new })
 }
 
 async fn list(
@@ -108,14 +106,11 @@ async fn delete(
         let command = Command {
             request_id: Some(request_id),
             namespace: namespace.clone(),
-            body: Body::DeleteNamespace(DeleteNamespace {}),
+            body: DeleteNamespace {},
         };
         let reply = context.gateway.submit(command, deadline).await?;
-        let Reply::NamespaceDeleted { is_found, has_more } = reply else {
-            return Err(unexpected(&reply));
-        };
-        deleted |= is_found;
-        if !has_more {
+        deleted |= reply.is_found;
+        if !reply.has_more {
             return Ok(v1::DeleteNamespaceResponse { deleted });
         }
         // Each piece has an id of its own, and the same one when the caller sends all of it again: so

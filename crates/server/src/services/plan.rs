@@ -1,6 +1,6 @@
 //! The plan service (W31): what is remembered of a plan's executors, shown and reset.
 
-use super::{Sought, answer, unexpected};
+use super::{Sought, answer};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -10,7 +10,7 @@ use flotilla_api::v1;
 use flotilla_api::v1::plan_service_server::PlanService;
 use flotilla_engine::ids::{ExecutorName, PlanName, WorkflowName};
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, Rejection, Reply, ResetPlan, view};
+use flotilla_engine::{Command, Rejection, ResetPlan, reply, view};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -76,18 +76,16 @@ async fn reset(
     asked: v1::ResetPlanRequest,
     deadline: Instant,
 ) -> Result<v1::ResetPlanResponse, Refusal> {
-    let body = Body::ResetPlan(ResetPlan {
+    let body = ResetPlan {
         workflow: request::name(WorkflowName::new(asked.workflow))?,
         plan: request::name(PlanName::new(asked.plan))?,
         executor: request::optional(asked.executor, ExecutorName::new)?,
-    });
+    };
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
         body,
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Done => Ok(v1::ResetPlanResponse {}),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    Ok(v1::ResetPlanResponse {})
 }

@@ -9,7 +9,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, WorkerId};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    Body, Command, DeregisterWorker, DrainWorker, HeartbeatWorker, Rejection, Reply, view,
+    Body, Command, DeregisterWorker, DrainWorker, HeartbeatWorker, Rejection, view,
 };
 use tokio::time::Instant;
 
@@ -38,16 +38,19 @@ pub(super) async fn heartbeat(
     deadline: Instant,
 ) -> Result<v1::HeartbeatResponse, Refusal> {
     let namespace = request::namespace(&asked.namespace)?;
-    let body = Body::HeartbeatWorker(HeartbeatWorker {
+    let body = HeartbeatWorker {
         worker_id: request::name(WorkerId::new(asked.worker_id))?,
         incarnation: asked.incarnation,
         load: asked.current_load,
-    });
+    };
     let command = Command::new(namespace, body);
-    let status = match context.gateway.submit(command, deadline).await? {
-        Reply::WorkerHeard { is_draining: true } => v1::WorkerStatus::Draining,
-        _ if asked.current_load == 0 => v1::WorkerStatus::Idle,
-        _ => v1::WorkerStatus::Active,
+    let heard = context.gateway.submit(command, deadline).await?;
+    let status = if heard.is_draining {
+        v1::WorkerStatus::Draining
+    } else if asked.current_load == 0 {
+        v1::WorkerStatus::Idle
+    } else {
+        v1::WorkerStatus::Active
     };
     Ok(v1::HeartbeatResponse {
         status: status.into(),

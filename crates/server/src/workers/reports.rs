@@ -10,7 +10,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
 use flotilla_engine::{
     AcceptTask, Body, Command, CompleteTask, FailKind, FailTask, FailureOutcome, HeartbeatWorker,
-    Reply, TaskToken, TouchTask,
+    Reply, TaskToken, TouchTask, reply,
 };
 use futures::future::join_all;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ async fn submit(
         Err(refusal) => Err(refusal),
     };
     match reply {
-        Ok(Reply::LeaseExtended { expires_at_ms }) => v1::ItemResult {
+        Ok(Reply::LeaseExtended(reply::LeaseExtended { expires_at_ms })) => v1::ItemResult {
             error: None,
             lease_expires_at_ms: Some(expires_at_ms),
         },

@@ -1,21 +1,14 @@
-//! A run belongs to a trace for as long as it is there, and its children belong to the same.
+//! A run's children belong to the same trace as the run.
 
-use super::rows;
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::store::MemoryStore;
-use flotilla_engine::tables::{RunRecord, RunTraces};
+use flotilla_engine::tables::RunRecord;
 use std::collections::BTreeMap;
 
-pub(super) fn check(store: &MemoryStore, runs: &BTreeMap<RunNumber, RunRecord>) {
-    let traces: BTreeMap<_, _> = rows::<RunTraces>(store, &()).into_iter().collect();
-    for number in traces.keys() {
-        assert!(runs.contains_key(number), "the trace of run {}", number.0);
-    }
-    for (number, run) in runs {
-        let parent = run.parent.map(|link| link.run);
-        if let Some(parent) = parent.filter(|parent| runs.contains_key(parent)) {
-            let (own, above) = (traces.get(number), traces.get(&parent));
-            assert_eq!(own, above, "{} and its parent", run.id);
+pub(super) fn check(runs: &BTreeMap<RunNumber, RunRecord>) {
+    for run in runs.values() {
+        let parent = run.parent.and_then(|link| runs.get(&link.run));
+        if let Some(parent) = parent {
+            assert_eq!(run.trace, parent.trace, "{} and its parent", run.id);
         }
     }
 }

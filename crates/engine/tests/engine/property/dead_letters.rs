@@ -10,7 +10,7 @@ use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::DeadLetters;
 use flotilla_engine::{
     Body, Entry, FailKind, FailTask, FailureOutcome, InvokeAction, LetterChoice, Offer,
-    PurgeDeadLetters, Rejection, Reply, RequeueDeadLetters, view,
+    PurgeDeadLetters, Rejection, Reply, RequeueDeadLetters, reply, view,
 };
 use std::collections::BTreeMap;
 
@@ -36,10 +36,10 @@ fn a_full_queue_drops_its_oldest_letter() {
     // What is run again and fails again is a new letter: there is room for it.
     let up_to = LetterChoice::UpTo(ActionRunNumber(3));
     let replies = play(&mut player, vec![requeue(up_to)]);
-    let Ok(Reply::DeadLettersRequeued {
+    let Ok(Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
         action_runs,
         has_more: false,
-    }) = &replies[0]
+    })) = &replies[0]
     else {
         panic!("{replies:?}");
     };
@@ -63,10 +63,10 @@ fn many_letters_are_requeued_and_purged_in_pieces() {
     let mut player = Player::new();
     fill(&mut player);
     let replies = play(&mut player, vec![requeue(ALL)]);
-    let Ok(Reply::DeadLettersRequeued {
+    let Ok(Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
         action_runs,
         has_more: true,
-    }) = &replies[0]
+    })) = &replies[0]
     else {
         panic!("{replies:?}");
     };
@@ -74,7 +74,8 @@ fn many_letters_are_requeued_and_purged_in_pieces() {
     let mut purged = 0;
     loop {
         let replies = play(&mut player, vec![purge()]);
-        let Ok(Reply::DeadLettersPurged { count, has_more }) = replies[0] else {
+        let Ok(Reply::DeadLettersPurged(reply::DeadLettersPurged { count, has_more })) = replies[0]
+        else {
             panic!("{replies:?}");
         };
         purged += u64::from(count);

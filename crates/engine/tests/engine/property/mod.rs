@@ -185,7 +185,7 @@ fn random_histories_reach_every_command_and_event() {
     assert!(panics > 20, "only {panics} histories met the damaged run");
 }
 
-const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun StartTracedRun SignalRun CancelRun \
+const REACHED: &str = "CreateDefinition SetWorkflowEnabled StartRun SignalRun CancelRun \
     DecideChildInput RegisterAction DeleteAction SetActionEnabled InvokeAction CompleteTask FailTask TouchTask \
     AssignTasks RegisterWorker HeartbeatWorker DrainWorker DeregisterWorker ReleaseWorker FireTimer \
     BeginTerm SweepRequests PlanSchedule FireSchedule SweepRuns RequeueDeadLetters PurgeDeadLetters ScheduleStarted \

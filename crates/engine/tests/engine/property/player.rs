@@ -21,8 +21,8 @@ use flotilla_engine::{
     ENGINE_VERSION, Effect, Engine, Entry, FailKind, FailTask, FailureOutcome, FireTimer,
     HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction, NodeId, Offer, PurgeDeadLetters,
     RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, RequeueDeadLetters,
-    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, StartTracedRun,
-    SweepRequests, SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice, view,
+    ResetPlan, SetActionEnabled, SetWorkflowEnabled, SignalRun, Stamp, StartRun, SweepRequests,
+    SweepRuns, TaskToken, TouchTask, TraceContext, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -255,13 +255,11 @@ impl Player {
                 id,
                 is_traced,
             } => {
-                let start = start(*workflow, *key, *id);
-                if *is_traced {
-                    let trace = self.trace();
-                    Body::StartTracedRun(StartTracedRun { start, trace })
-                } else {
-                    Body::StartRun(start)
-                }
+                let trace = is_traced.then(|| self.trace());
+                Body::StartRun(StartRun {
+                    trace,
+                    ..start(*workflow, *key, *id)
+                })
             }
             Intent::Signal { run, kind, id } => Body::SignalRun(SignalRun {
                 run_id: run_id(*run),
@@ -408,6 +406,7 @@ fn start(workflow: u8, key: Option<u8>, id: Option<u8>) -> StartRun {
         input_checked_for: Some(DefinitionNumber(3)),
         idempotency_key: key.map(|key| IdempotencyKey::new(format!("k{key}")).expect("a key")),
         run_id: id.map(|id| RunId::new(format!("run-{id}")).expect("an id")),
+        trace: None,
     }
 }
 

@@ -58,6 +58,7 @@ fn a_rare_match_takes_more_pages_and_none_that_looks_at_everything() {
             input_checked_for: None,
             idempotency_key: None,
             run_id: None,
+            trace: None,
         })
     };
     for _ in 0..11 {

@@ -15,8 +15,8 @@ use flotilla_engine::{
     DecideChildInput, DeleteAction, DeregisterWorker, DrainWorker, FailKind, FailTask,
     FailureOutcome, FireTimer, HeartbeatWorker, InputVerdict, InvalidateCache, InvokeAction,
     NodeId, RegisterAction, RegisterWorker, ReleaseWorker, ReportTask, RequestId, ResetPlan,
-    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, StartTracedRun,
-    SweepRequests, SweepRuns, TaskToken, TouchTask, VersionChoice, view,
+    RetryQuarantined, SetActionEnabled, SetWorkflowEnabled, SignalRun, StartRun, SweepRequests,
+    SweepRuns, TaskToken, TouchTask, VersionChoice, view,
 };
 use std::collections::BTreeMap;
 
@@ -106,11 +106,10 @@ fn on_runs(world: &World, verb: &str, line: &mut Line) -> Option<Body> {
         }),
         "start" => {
             let trace = line.option("trace").map(|text| trace::parse(&text));
-            let start = start(line);
-            match trace {
-                None => Body::StartRun(start),
-                Some(trace) => Body::StartTracedRun(StartTracedRun { start, trace }),
-            }
+            Body::StartRun(StartRun {
+                trace,
+                ..start(line)
+            })
         }
         "signal" => Body::SignalRun(SignalRun {
             run_id: run_id(line.word()),
@@ -148,6 +147,7 @@ fn start(line: &mut Line) -> StartRun {
         input_checked_for: line.number("checked-for").map(DefinitionNumber),
         idempotency_key: key(line),
         run_id: line.option("id").map(run_id),
+        trace: None,
     }
 }
 

@@ -18,8 +18,8 @@ use flotilla_engine::ids::{
 };
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
-    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, RunTraces, Runs,
-    SignalIds, TimerKey, WorkerActivities, Workers, Workflows,
+    History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, Runs, SignalIds,
+    TimerKey, WorkerActivities, Workers, Workflows,
 };
 use flotilla_engine::view;
 use std::collections::BTreeMap;
@@ -194,7 +194,6 @@ fn rows(world: &World) -> String {
         ("by action", world.rows::<ActionRunsByAction>().len()),
         ("action run keys", world.rows::<ActionRunKeys>().len()),
         ("remains", world.rows::<RunRemains>().len()),
-        ("traces", world.rows::<RunTraces>().len()),
     ];
     let counts = counts.iter().filter(|(_, count)| *count > 0);
     let counts: Vec<String> = counts

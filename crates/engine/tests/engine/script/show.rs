@@ -10,7 +10,7 @@ use flotilla_engine::ids::RunNumber;
 use flotilla_engine::tables::{
     Activation, ActivationState, Definitions, PayloadRef, Payloads, PlanState, PlanWait, RunRecord,
 };
-use flotilla_engine::{Effect, Rejection, Reply};
+use flotilla_engine::{Effect, Rejection, Reply, reply};
 use std::fmt::{Display, Write as _};
 
 /// One line for each reply.
@@ -31,71 +31,95 @@ pub(super) fn replies(replies: &[Result<Reply, Rejection>]) -> String {
 fn reply_in_words(reply: &Reply) -> String {
     let or = |is_so: bool, yes: &str, no: &str| if is_so { yes } else { no }.to_owned();
     match reply {
-        Reply::Done => "done".to_owned(),
-        Reply::DefinitionCreated {
+        Reply::Done(reply::Done {}) => "done".to_owned(),
+        Reply::DefinitionCreated(reply::DefinitionCreated {
             revision,
             is_new,
             is_latest,
-        } => {
+        }) => {
             let new = or(*is_new, "new", "known");
             let latest = or(*is_latest, ", latest", "");
             format!("revision {revision}, {new}{latest}")
         }
-        Reply::RunStarted {
+        Reply::RunStarted(reply::RunStarted {
             run_id,
             workflow,
             version,
             revision,
             is_existing,
-        } => {
+        }) => {
             let verb = or(*is_existing, "existing", "started");
             format!("{verb} {run_id} of {workflow} {version} revision {revision}")
         }
-        Reply::SignalAccepted { is_repeated } => {
+        Reply::SignalAccepted(reply::SignalAccepted { is_repeated }) => {
             or(*is_repeated, "signal repeated", "signal accepted")
         }
-        Reply::ActionRegistered {
+        Reply::ActionRegistered(reply::ActionRegistered {
             version,
             is_changed,
-        } => format!(
+        }) => format!(
             "version {version}, {}",
             or(*is_changed, "changed", "unchanged")
         ),
-        Reply::ActionInvoked {
+        Reply::ActionInvoked(reply::ActionInvoked {
             action_run,
             is_existing,
-        } => format!("{} {action_run}", or(*is_existing, "existing", "invoked")),
-        Reply::LeaseExtended { expires_at_ms } => format!("lease until {expires_at_ms}"),
-        Reply::TasksAssigned {
+        }) => format!("{} {action_run}", or(*is_existing, "existing", "invoked")),
+        Reply::LeaseExtended(reply::LeaseExtended { expires_at_ms }) => {
+            format!("lease until {expires_at_ms}")
+        }
+        Reply::TasksAssigned(reply::TasksAssigned {
             count,
             is_fitting_left,
-        } => {
+        }) => {
             let left = or(*is_fitting_left, ", more would fit", "");
             format!("assigned {count}{left}")
         }
-        Reply::DeadLettersRequeued {
+        Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
             action_runs,
             has_more,
-        } => dead_letter::requeued(action_runs, *has_more),
-        Reply::DeadLettersPurged { count, has_more } => dead_letter::purged(*count, *has_more),
-        Reply::ScheduleFired { run_id } => schedule::fired(run_id.as_ref()),
-        Reply::WorkerHeard { is_draining } => or(*is_draining, "heard, drain", "heard"),
-        Reply::TaskAccepted { deadline_ms } => format!("report until {deadline_ms}"),
-        Reply::CacheInvalidated { plans_count } => format!("invalidated {plans_count}"),
-        Reply::KeySet { version } => format!("set, version {version}"),
-        Reply::NamespaceCreated { is_new } => or(*is_new, "new namespace", "known namespace"),
-        Reply::StreamCreated { is_new } => or(*is_new, "new stream", "known stream"),
-        Reply::RecordsAppended { first } => format!("appended from {first}"),
-        Reply::GroupCreated { is_new } => or(*is_new, "new group", "known group"),
-        Reply::GroupJoined { ack_timeout_ms } => format!("joined, ack within {ack_timeout_ms}"),
-        Reply::RecordsTaken { count } => format!("taken {count}"),
-        Reply::RecordsSettled { count } => format!("settled {count}"),
-        Reply::TriggerFired {
+        }) => dead_letter::requeued(action_runs, *has_more),
+        Reply::DeadLettersPurged(reply::DeadLettersPurged { count, has_more }) => {
+            dead_letter::purged(*count, *has_more)
+        }
+        Reply::ScheduleFired(reply::ScheduleFired { run_id }) => schedule::fired(run_id.as_ref()),
+        Reply::WorkerHeard(reply::WorkerHeard { is_draining }) => {
+            or(*is_draining, "heard, drain", "heard")
+        }
+        Reply::TaskAccepted(reply::TaskAccepted { deadline_ms }) => {
+            format!("report until {deadline_ms}")
+        }
+        Reply::CacheInvalidated(reply::CacheInvalidated { plans_count }) => {
+            format!("invalidated {plans_count}")
+        }
+        Reply::KeySet(reply::KeySet { version }) => format!("set, version {version}"),
+        Reply::NamespaceCreated(reply::NamespaceCreated { is_new }) => {
+            or(*is_new, "new namespace", "known namespace")
+        }
+        Reply::StreamCreated(reply::StreamCreated { is_new }) => {
+            or(*is_new, "new stream", "known stream")
+        }
+        Reply::RecordsAppended(reply::RecordsAppended { first }) => {
+            format!("appended from {first}")
+        }
+        Reply::GroupCreated(reply::GroupCreated { is_new }) => {
+            or(*is_new, "new group", "known group")
+        }
+        Reply::GroupJoined(reply::GroupJoined { ack_timeout_ms }) => {
+            format!("joined, ack within {ack_timeout_ms}")
+        }
+        Reply::RecordsTaken(reply::RecordsTaken { count }) => format!("taken {count}"),
+        Reply::RecordsSettled(reply::RecordsSettled { count }) => format!("settled {count}"),
+        Reply::TriggerFired(reply::TriggerFired {
             runs_count,
             refused_count,
-        } => format!("fired {runs_count}, refused {refused_count}"),
-        Reply::Deleted { is_found } => or(*is_found, "deleted", "nothing to delete"),
-        Reply::NamespaceDeleted { is_found, has_more } => kv::deleted(*is_found, *has_more),
+        }) => format!("fired {runs_count}, refused {refused_count}"),
+        Reply::Deleted(reply::Deleted { is_found }) => {
+            or(*is_found, "deleted", "nothing to delete")
+        }
+        Reply::NamespaceDeleted(reply::NamespaceDeleted { is_found, has_more }) => {
+            kv::deleted(*is_found, *has_more)
+        }
     }
 }
 

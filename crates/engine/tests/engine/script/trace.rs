@@ -5,7 +5,7 @@ use super::line::Line;
 use super::question::listed;
 use super::world::World;
 use flotilla_engine::ids::{ActionRunNumber, RunId, RunNumber};
-use flotilla_engine::tables::{RunTraces, Runs};
+use flotilla_engine::tables::Runs;
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{NodeId, TraceContext};
 
@@ -31,8 +31,9 @@ pub(super) fn parse(text: &str) -> TraceContext {
 pub(super) fn answer(world: &World, verb: &str, line: &mut Line) -> Option<String> {
     Some(match verb {
         "traces" => {
-            let traces = world.rows::<RunTraces>().into_iter();
-            listed(traces.map(|(number, trace)| format!("{} {}", id(world, number), spelt(&trace))))
+            let runs = world.rows::<Runs>().into_iter();
+            let traced = runs.filter_map(|(_, run)| Some((run.id, run.trace?)));
+            listed(traced.map(|(id, trace)| format!("{id} {}", spelt(&trace))))
         }
         "left" => left(world, line),
         "visit" => visit(world, &line.word()),

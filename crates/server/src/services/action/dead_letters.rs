@@ -1,6 +1,5 @@
 //! Dead-letter queues (A6).
 
-use super::unexpected;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -11,8 +10,8 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    Body, Command, LetterChoice, PurgeDeadLetters, Rejection, RejectionCode, Reply, RequestId,
-    RequeueDeadLetters, view,
+    Command, LetterChoice, Operation, PurgeDeadLetters, Rejection, RejectionCode, Reply, RequestId,
+    RequeueDeadLetters, reply, view,
 };
 use tokio::time::Instant;
 
@@ -72,17 +71,14 @@ pub(super) async fn requeue(
     let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
     let body = |letters| {
         let action = queue.action.clone();
-        Body::RequeueDeadLetters(RequeueDeadLetters { action, letters })
+        RequeueDeadLetters { action, letters }
     };
     let mut pieces = Pieces::new(piece, body);
     while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
-        let Reply::DeadLettersRequeued {
+        let reply::DeadLettersRequeued {
             action_runs,
             has_more,
-        } = reply
-        else {
-            return Err(unexpected(&reply));
-        };
+        } = reply;
         answer.requeued += action_runs.len() as u64;
         let room = PAGE_ROWS_MAX as usize - answer.action_run_ids.len();
         let named = action_runs.iter().take(room);
@@ -104,15 +100,12 @@ pub(super) async fn purge(
     let piece = first_piece(context, &queue, (&asked.id, request_id), deadline).await?;
     let body = |letters| {
         let action = queue.action.clone();
-        Body::PurgeDeadLetters(PurgeDeadLetters { action, letters })
+        PurgeDeadLetters { action, letters }
     };
     let mut pieces = Pieces::new(piece, body);
     while let Some(reply) = pieces.submit_next(context, &queue, deadline).await? {
-        let Reply::DeadLettersPurged { count, has_more } = reply else {
-            return Err(unexpected(&reply));
-        };
-        answer.purged += u64::from(count);
-        pieces.is_over = !has_more;
+        answer.purged += u64::from(reply.count);
+        pieces.is_over = !reply.has_more;
     }
     Ok(answer)
 }
@@ -147,7 +140,7 @@ struct Pieces<MakeBody> {
     is_over: bool,
 }
 
-impl<MakeBody: Fn(LetterChoice) -> Body> Pieces<MakeBody> {
+impl<O: Operation, MakeBody: Fn(LetterChoice) -> O> Pieces<MakeBody> {
     fn new(first: Option<Piece>, make_body: MakeBody) -> Self {
         Self {
             is_over: first.is_none(),
@@ -162,7 +155,7 @@ impl<MakeBody: Fn(LetterChoice) -> Body> Pieces<MakeBody> {
         context: &Context,
         queue: &Queue,
         deadline: Instant,
-    ) -> Result<Option<Reply>, Refusal> {
+    ) -> Result<Option<O::Reply>, Refusal> {
         let Some(piece) = self.next.take().filter(|_| !self.is_over) else {
             return Ok(None);
         };

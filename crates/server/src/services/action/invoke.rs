@@ -1,6 +1,6 @@
 //! Starting an action run outside any workflow (A2).
 
-use super::{unexpected, wait};
+use super::wait;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -8,7 +8,7 @@ use crate::limits::DELAY_MS_MAX;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, IdempotencyKey};
-use flotilla_engine::{Body, Command, InvokeAction, Reply};
+use flotilla_engine::{Command, InvokeAction, reply};
 use tokio::time::Instant;
 
 /// The priority when none is given (A2).
@@ -23,29 +23,26 @@ pub(super) async fn invoke(
     let namespace = request::namespace(&asked.namespace)?;
     let request_id = Some(request::request_id(&asked.request_id)?);
     let is_waiting = asked.wait;
-    let body = Body::InvokeAction(invocation(asked)?);
+    let body = invocation(asked)?;
     let command = Command {
         request_id,
         namespace: namespace.clone(),
         body,
     };
-    let (number, existing) = match context.gateway.submit(command, deadline).await? {
-        Reply::ActionInvoked {
-            action_run,
-            is_existing,
-        } => (action_run, is_existing),
-        reply => return Err(unexpected(&reply)),
-    };
+    let reply::ActionInvoked {
+        action_run,
+        is_existing,
+    } = context.gateway.submit(command, deadline).await?;
     let run = if is_waiting {
         // The command was applied where the leader is; this node may be behind it.
         context.gateway.catch_up(deadline).await?;
-        Some(wait::until_ended(context, (&namespace, number), deadline).await?)
+        Some(wait::until_ended(context, (&namespace, action_run), deadline).await?)
     } else {
         None
     };
     Ok(v1::InvokeActionResponse {
-        action_run_id: number.to_string(),
-        existing,
+        action_run_id: action_run.to_string(),
+        existing: is_existing,
         run: run.map(convert::action_run::message),
     })
 }

@@ -10,7 +10,7 @@ mod wait;
 
 pub(crate) use report::report;
 
-use super::{answer, unexpected};
+use super::answer;
 use crate::context::Context;
 use crate::deadline;
 use flotilla_api::v1;

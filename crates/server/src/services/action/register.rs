@@ -1,6 +1,6 @@
 //! Registering an action (A1, A9).
 
-use super::{registry, unexpected};
+use super::registry;
 use crate::context::Context;
 use crate::errors::{Refusal, ServerCode};
 use crate::request;
@@ -10,7 +10,7 @@ use flotilla_engine::limits::{
     ACTION_RETRY_DELAY_MS_MAX, ATTEMPTS_MAX, LEASE_MS_MAX, MESSAGE_BYTES_MAX, MODULE_BYTES_MAX,
 };
 use flotilla_engine::tables::{ActionKind, WasmLimits};
-use flotilla_engine::{Body, Command, RegisterAction, Reply};
+use flotilla_engine::{Command, RegisterAction, reply};
 use flotilla_wasm::{Limits, ModuleRejected, inspect, to_binary};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -35,16 +35,15 @@ pub(super) async fn register(
         .await
         .map_err(|error| Refusal::internal(format!("the module's check failed: {error}")))??;
     let name = registration.name.clone();
-    let body = Body::RegisterAction(Box::new(registration));
+    let body = Box::new(registration);
     let command = Command {
         request_id,
         namespace: namespace.clone(),
         body,
     };
-    let changed = match context.gateway.submit(command, deadline).await? {
-        Reply::ActionRegistered { is_changed, .. } => is_changed,
-        reply => return Err(unexpected(&reply)),
-    };
+    let reply::ActionRegistered { is_changed, .. } =
+        context.gateway.submit(command, deadline).await?;
+    let changed = is_changed;
     let action = registry::find(context, (&namespace, name), deadline).await?;
     Ok(v1::RegisterActionResponse {
         action: Some(action),

@@ -1,12 +1,11 @@
 //! The outcome of an accepted task (W38), by RPC and over HTTP.
 
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{Namespace, OutcomeName};
-use flotilla_engine::{Body, Command, Reply, ReportTask, TaskToken};
+use flotilla_engine::{Command, ReportTask, TaskToken, reply};
 use tokio::time::Instant;
 
 /// The outcome of a report that names none.
@@ -34,14 +33,12 @@ pub(crate) async fn report(
         request_id: Some(request::request_id(&asked.request_id)?),
         // The token names the task in whichever namespace it is.
         namespace: Namespace::default_namespace(),
-        body: Body::ReportTask(ReportTask {
+        body: ReportTask {
             token,
             outcome: request::name(OutcomeName::new(outcome))?,
             output: request::json(&asked.output, "output", "null")?,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Done => Ok(v1::ReportTaskResponse {}),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    Ok(v1::ReportTaskResponse {})
 }

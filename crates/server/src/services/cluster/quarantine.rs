@@ -5,12 +5,11 @@ use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
 use crate::request;
-use crate::services::unexpected;
 use flotilla_api::v1;
 use flotilla_engine::ids::Namespace;
 use flotilla_engine::store::Reader;
 use flotilla_engine::tables::QuarantinedKind;
-use flotilla_engine::{Body, Command, Rejection, Reply, RetryQuarantined, view};
+use flotilla_engine::{Command, Rejection, RetryQuarantined, reply, view};
 use tokio::time::Instant;
 
 /// A page of what is set aside, or what of it has one name.
@@ -68,15 +67,13 @@ pub(super) async fn retry(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: Namespace::default_namespace(),
-        body: Body::RetryQuarantined(RetryQuarantined {
+        body: RetryQuarantined {
             kind: kind(asked.kind())?,
             number: asked.number,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Done => Ok(v1::RetryQuarantinedResponse {}),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    Ok(v1::RetryQuarantinedResponse {})
 }
 
 fn kind(kind: v1::QuarantinedKind) -> Result<QuarantinedKind, Refusal> {
@@ -92,6 +89,7 @@ mod tests {
     use crate::services::Workflows;
     use crate::testing::{StillNode, deadline};
     use flotilla_api::v1::workflow_service_server::WorkflowService;
+    use flotilla_engine::Body;
     use flotilla_engine::definition::{StepIndex, Target};
     use flotilla_engine::ids::{RunId, SignalType, WorkflowName};
     use flotilla_engine::json::Json;
@@ -137,6 +135,7 @@ start:
             input_checked_for: None,
             idempotency_key: None,
             run_id: None,
+            trace: None,
         }))
         .await;
         node

@@ -5,7 +5,7 @@ mod write;
 
 pub(crate) use read::find;
 
-use super::{answer, unexpected};
+use super::answer;
 use crate::context::Context;
 use flotilla_api::v1;
 use flotilla_api::v1::kv_service_server::KvService;

@@ -1,12 +1,11 @@
 //! Setting and deleting keys (A40).
 
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::KvKey;
-use flotilla_engine::{Body, Command, DeleteKey, Reply, SetCondition, SetKey};
+use flotilla_engine::{Command, DeleteKey, SetCondition, SetKey, reply};
 use std::num::NonZeroU64;
 use tokio::time::Instant;
 
@@ -20,12 +19,10 @@ pub(super) async fn set(
         // A conditional write that is sent again would find itself in the way.
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::SetKey(write(asked)?),
+        body: write(asked)?,
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::KeySet { version } => Ok(v1::SetKeyResponse { version }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::KeySet { version } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::SetKeyResponse { version })
 }
 
 fn write(asked: v1::SetKeyRequest) -> Result<SetKey, Refusal> {
@@ -64,12 +61,10 @@ pub(super) async fn delete(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::DeleteKey(DeleteKey { key }),
+        body: DeleteKey { key },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Deleted { is_found } => Ok(v1::DeleteKeyResponse { deleted: is_found }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::DeleteKeyResponse { deleted: is_found })
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Creating, reading about and deleting consumer groups (A31).
 
 use super::name::{self, position};
-use super::unexpected;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -13,8 +12,8 @@ use flotilla_engine::ids::{Namespace, StreamName};
 use flotilla_engine::limits::{ACK_TIMEOUT_MS_DEFAULT, DELIVERIES_DEFAULT};
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::{
-    Body, Command, CreateGroup, DeleteGroup, GroupRef, GroupSettings, NewGroup, RecordId,
-    Rejection, Reply, StreamPosition, view,
+    Command, CreateGroup, DeleteGroup, GroupRef, GroupSettings, NewGroup, RecordId, Rejection,
+    StreamPosition, reply, view,
 };
 use tokio::time::Instant;
 
@@ -27,15 +26,13 @@ pub(super) async fn create(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::CreateGroup(CreateGroup {
+        body: CreateGroup {
             group: name::group(asked.stream, asked.group)?,
             new: new_group(&asked.settings.unwrap_or_default())?,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::GroupCreated { is_new } => Ok(v1::CreateGroupResponse { created: is_new }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::GroupCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CreateGroupResponse { created: is_new })
 }
 
 /// What a caller's group is created with.
@@ -162,10 +159,8 @@ pub(super) async fn delete(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::DeleteGroup(DeleteGroup { group }),
+        body: DeleteGroup { group },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Deleted { is_found } => Ok(v1::DeleteGroupResponse { deleted: is_found }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::DeleteGroupResponse { deleted: is_found })
 }

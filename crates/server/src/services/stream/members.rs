@@ -1,7 +1,7 @@
 //! Consumers join a group and leave it (A31).
 
 use super::groups::new_group;
-use super::{name, unexpected};
+use super::name;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -10,7 +10,7 @@ use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{ConsumerName, Namespace, StreamName, WorkerId};
 use flotilla_engine::store::Reader;
-use flotilla_engine::{Body, Command, JoinGroup, LeaveGroup, Rejection, Reply, view};
+use flotilla_engine::{Command, JoinGroup, LeaveGroup, Rejection, reply, view};
 use tokio::time::Instant;
 
 /// Serves `JoinGroup`.
@@ -26,20 +26,17 @@ pub(super) async fn join(
         "" => WorkerId::new(asked.consumer.as_str()).ok(),
         worker => Some(request::name(WorkerId::new(worker))?),
     };
-    let body = Body::JoinGroup(JoinGroup {
+    let body = JoinGroup {
         group: group.clone(),
         consumer: request::name(ConsumerName::new(asked.consumer))?,
         incarnation: asked.incarnation,
         worker,
         create: asked.create.as_ref().map(new_group).transpose()?,
         is_renewal: asked.renewal,
-    });
+    };
     // The incarnation makes it safe to send again.
     let command = Command::new(namespace.clone(), body);
-    let ack_timeout_ms = match context.gateway.submit(command, deadline).await? {
-        Reply::GroupJoined { ack_timeout_ms } => ack_timeout_ms,
-        reply => return Err(unexpected(&reply)),
-    };
+    let reply::GroupJoined { ack_timeout_ms } = context.gateway.submit(command, deadline).await?;
     let look_up = |reader: &dyn Reader| view::group(reader, &namespace, &group);
     let found = context
         .gateway
@@ -78,14 +75,12 @@ pub(super) async fn leave(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::LeaveGroup(LeaveGroup {
+        body: LeaveGroup {
             group: name::group(asked.stream, asked.group)?,
             consumer: request::name(ConsumerName::new(asked.consumer))?,
             incarnation: asked.incarnation,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Deleted { is_found } => Ok(v1::LeaveGroupResponse { left: is_found }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::LeaveGroupResponse { left: is_found })
 }

@@ -9,7 +9,7 @@ mod streams;
 mod take;
 mod write;
 
-use super::{answer, unexpected};
+use super::answer;
 use crate::context::Context;
 use crate::deadline;
 use crate::limits::WAIT_MS_MAX;

@@ -3,14 +3,14 @@
 //! A take and the ids of its records are natural keys: each call can be sent again.
 
 use super::name::{group, record_ids};
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::ConsumerName;
 use flotilla_engine::limits::LEASE_MS_MAX;
-use flotilla_engine::{AckRecords, Body, Command, NackRecords, Reply, TakeId, TouchRecords};
+use flotilla_engine::reply::RecordsSettled;
+use flotilla_engine::{AckRecords, Command, NackRecords, Operation, TakeId, TouchRecords};
 use tokio::time::Instant;
 
 /// Serves `AckRecords`.
@@ -19,12 +19,12 @@ pub(super) async fn ack(
     asked: v1::AckRecordsRequest,
     deadline: Instant,
 ) -> Result<v1::AckRecordsResponse, Refusal> {
-    let body = Body::AckRecords(AckRecords {
+    let body = AckRecords {
         group: group(asked.stream, asked.group)?,
         consumer: request::name(ConsumerName::new(asked.consumer))?,
         take: TakeId(asked.take_id),
         records: record_ids(&asked.ids)?,
-    });
+    };
     let settled_count = settled(context, (&asked.namespace, body), deadline).await?;
     Ok(v1::AckRecordsResponse { settled_count })
 }
@@ -36,27 +36,25 @@ pub(super) async fn nack(
     deadline: Instant,
 ) -> Result<v1::NackRecordsResponse, Refusal> {
     request::within("delay_ms", asked.delay_ms, 0..=LEASE_MS_MAX)?;
-    let body = Body::NackRecords(NackRecords {
+    let body = NackRecords {
         group: group(asked.stream, asked.group)?,
         consumer: request::name(ConsumerName::new(asked.consumer))?,
         take: TakeId(asked.take_id),
         records: record_ids(&asked.ids)?,
         delay_ms: asked.delay_ms,
-    });
+    };
     let settled_count = settled(context, (&asked.namespace, body), deadline).await?;
     Ok(v1::NackRecordsResponse { settled_count })
 }
 
 async fn settled(
     context: &Context,
-    (namespace, body): (&str, Body),
+    (namespace, body): (&str, impl Operation<Reply = RecordsSettled>),
     deadline: Instant,
 ) -> Result<u32, Refusal> {
     let command = Command::new(request::namespace(namespace)?, body);
-    match context.gateway.submit(command, deadline).await? {
-        Reply::RecordsSettled { count } => Ok(count),
-        reply => Err(unexpected(&reply)),
-    }
+    let settled = context.gateway.submit(command, deadline).await?;
+    Ok(settled.count)
 }
 
 /// Serves `TouchRecords`.
@@ -66,18 +64,16 @@ pub(super) async fn touch(
     deadline: Instant,
 ) -> Result<v1::TouchRecordsResponse, Refusal> {
     request::within("extend_ms", asked.extend_ms, 1..=LEASE_MS_MAX)?;
-    let body = Body::TouchRecords(TouchRecords {
+    let body = TouchRecords {
         group: group(asked.stream, asked.group)?,
         consumer: request::name(ConsumerName::new(asked.consumer))?,
         take: TakeId(asked.take_id),
         records: record_ids(&asked.ids)?,
         extend_ms: asked.extend_ms,
-    });
+    };
     let command = Command::new(request::namespace(&asked.namespace)?, body);
-    match context.gateway.submit(command, deadline).await? {
-        Reply::LeaseExtended { expires_at_ms } => Ok(v1::TouchRecordsResponse {
-            ack_due_at_ms: expires_at_ms,
-        }),
-        reply => Err(unexpected(&reply)),
-    }
+    let touched = context.gateway.submit(command, deadline).await?;
+    Ok(v1::TouchRecordsResponse {
+        ack_due_at_ms: touched.expires_at_ms,
+    })
 }

@@ -1,6 +1,5 @@
 //! Creating, reading about and deleting streams (A30).
 
-use super::unexpected;
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -11,7 +10,7 @@ use flotilla_engine::ids::StreamName;
 use flotilla_engine::limits::STREAM_BYTES_DEFAULT;
 use flotilla_engine::store::Reader;
 use flotilla_engine::tables::{Retention, StreamSettings};
-use flotilla_engine::{Body, Command, CreateStream, DeleteStream, Rejection, Reply, view};
+use flotilla_engine::{Command, CreateStream, DeleteStream, Rejection, reply, view};
 use std::num::NonZeroU32;
 use tokio::time::Instant;
 
@@ -25,15 +24,13 @@ pub(super) async fn create(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::CreateStream(CreateStream {
+        body: CreateStream {
             stream: request::name(StreamName::new(asked.name))?,
             settings,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::StreamCreated { is_new } => Ok(v1::CreateStreamResponse { created: is_new }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::StreamCreated { is_new } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CreateStreamResponse { created: is_new })
 }
 
 fn settings(asked: &v1::CreateStreamRequest) -> Result<StreamSettings, Refusal> {
@@ -102,10 +99,8 @@ pub(super) async fn delete(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::DeleteStream(DeleteStream { stream }),
+        body: DeleteStream { stream },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Deleted { is_found } => Ok(v1::DeleteStreamResponse { deleted: is_found }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Deleted { is_found } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::DeleteStreamResponse { deleted: is_found })
 }

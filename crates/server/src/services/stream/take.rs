@@ -5,7 +5,7 @@
 
 use super::name;
 use super::read::limit;
-use super::{Patience, Streams, unexpected};
+use super::{Patience, Streams};
 use crate::context::Context;
 use crate::convert;
 use crate::errors::Refusal;
@@ -17,7 +17,7 @@ use flotilla_engine::ids::{ConsumerName, GroupName, Namespace, StreamName};
 use flotilla_engine::limits::READ_RECORDS_MAX;
 use flotilla_engine::store::Reader;
 use flotilla_engine::view::{self, DeliveredView};
-use flotilla_engine::{Body, Command, GroupRef, Reply, TakeId, TakeRecords};
+use flotilla_engine::{Command, GroupRef, TakeId, TakeRecords};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -150,16 +150,14 @@ impl Taker<'_> {
     async fn take(&self) -> Result<Vec<DeliveredView>, Refusal> {
         let gateway = &self.context.gateway;
         // The take's id makes it safe to send again.
-        let body = Body::TakeRecords(self.body.clone());
+        let body = self.body.clone();
         let command = Command::new(self.namespace.clone(), body);
-        match gateway.submit(command, self.deadline).await? {
-            Reply::RecordsTaken { count: 0 } => Ok(Vec::new()),
-            Reply::RecordsTaken { .. } => {
-                gateway.catch_up(self.deadline).await?;
-                self.given().await
-            }
-            reply => Err(unexpected(&reply)),
+        let taken = gateway.submit(command, self.deadline).await?;
+        if taken.count == 0 {
+            return Ok(Vec::new());
         }
+        gateway.catch_up(self.deadline).await?;
+        self.given().await
     }
 
     /// What the take has been given and not settled, as far as this node has applied it.

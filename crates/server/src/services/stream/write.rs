@@ -1,16 +1,13 @@
 //! Appending and trimming records (A30).
 
 use super::name::record_id;
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_api::v1::trim_stream_request::To;
 use flotilla_engine::ids::{PartitionKey, StreamName};
-use flotilla_engine::{
-    AppendRecords, Body, Command, NewRecord, RecordId, Reply, TrimStream, TrimTo,
-};
+use flotilla_engine::{AppendRecords, Command, NewRecord, RecordId, TrimStream, TrimTo, reply};
 use std::iter::successors;
 use tokio::time::Instant;
 
@@ -29,19 +26,17 @@ pub(super) async fn append(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::AppendRecords(AppendRecords {
+        body: AppendRecords {
             stream: request::name(StreamName::new(asked.stream))?,
             records,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::RecordsAppended { first } => {
-            let ids = successors(Some(first), |id| Some(RecordId::next(*id)));
-            Ok(v1::AppendRecordsResponse {
-                ids: ids.take(count).map(|id| id.to_string()).collect(),
-            })
-        }
-        reply => Err(unexpected(&reply)),
+    let reply::RecordsAppended { first } = context.gateway.submit(command, deadline).await?;
+    {
+        let ids = successors(Some(first), |id| Some(RecordId::next(*id)));
+        Ok(v1::AppendRecordsResponse {
+            ids: ids.take(count).map(|id| id.to_string()).collect(),
+        })
     }
 }
 
@@ -71,13 +66,11 @@ pub(super) async fn trim(
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
-        body: Body::TrimStream(TrimStream {
+        body: TrimStream {
             stream: request::name(StreamName::new(asked.name))?,
             to,
-        }),
+        },
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::Done => Ok(v1::TrimStreamResponse {}),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::Done {} = context.gateway.submit(command, deadline).await?;
+    Ok(v1::TrimStreamResponse {})
 }

@@ -1,12 +1,11 @@
 //! Dropping what plans have cached (W37).
 
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{EventName, WorkflowName};
-use flotilla_engine::{Body, Command, InvalidateCache, Reply};
+use flotilla_engine::{Command, InvalidateCache, reply};
 use tokio::time::Instant;
 
 /// Serves `InvalidateCache`.
@@ -15,19 +14,17 @@ pub(super) async fn invalidate(
     asked: v1::InvalidateCacheRequest,
     deadline: Instant,
 ) -> Result<v1::InvalidateCacheResponse, Refusal> {
-    let body = Body::InvalidateCache(InvalidateCache {
+    let body = InvalidateCache {
         event: request::name(EventName::new(asked.event))?,
         workflow: request::optional(asked.workflow, WorkflowName::new)?,
-    });
+    };
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
         body,
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::CacheInvalidated { plans_count } => Ok(v1::InvalidateCacheResponse {
-            plans_count: plans_count.into(),
-        }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::CacheInvalidated { plans_count } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::InvalidateCacheResponse {
+        plans_count: plans_count.into(),
+    })
 }

@@ -1,6 +1,5 @@
 //! Storing a definition (W5).
 
-use super::unexpected;
 use super::validate::{findings, namespace, parse};
 use crate::context::Context;
 use crate::convert::finding::Source;
@@ -8,7 +7,7 @@ use crate::errors::{Refusal, ServerCode};
 use crate::request;
 use flotilla_api::v1;
 use flotilla_dsl::{Finding, Severity};
-use flotilla_engine::{Body, Command, CreateDefinition, Reply};
+use flotilla_engine::{Command, CreateDefinition, reply};
 use tokio::time::Instant;
 
 /// Serves `CreateWorkflow`.
@@ -33,27 +32,25 @@ pub(super) async fn create(
         source: text,
         make_latest,
     };
-    let body = Body::CreateDefinition(Box::new(create));
+    let body = Box::new(create);
     let command = Command {
         request_id: Some(request_id),
         namespace,
         body,
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::DefinitionCreated {
-            revision,
-            is_new,
-            is_latest,
-        } => Ok(v1::CreateWorkflowResponse {
-            name,
-            version,
-            revision,
-            created: is_new,
-            is_latest,
-            findings,
-        }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::DefinitionCreated {
+        revision,
+        is_new,
+        is_latest,
+    } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::CreateWorkflowResponse {
+        name,
+        version,
+        revision,
+        created: is_new,
+        is_latest,
+        findings,
+    })
 }
 
 /// The refusal of a definition with errors: the first one in words, and all that fit as violations.

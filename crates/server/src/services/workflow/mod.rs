@@ -11,7 +11,7 @@ mod validate;
 mod wait;
 mod watch;
 
-use super::{answer, unexpected};
+use super::answer;
 use crate::context::Context;
 use crate::traces::CallTrace;
 use flotilla_api::v1;

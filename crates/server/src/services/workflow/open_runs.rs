@@ -1,12 +1,11 @@
 //! Acting on open runs: signals (W19) and cancels (W18).
 
-use super::unexpected;
 use crate::context::Context;
 use crate::errors::Refusal;
 use crate::request;
 use flotilla_api::v1;
 use flotilla_engine::ids::{SignalId, SignalType};
-use flotilla_engine::{Body, CancelRun, Command, Reply, SignalRun};
+use flotilla_engine::{CancelRun, Command, SignalRun, reply};
 use tokio::time::Instant;
 
 /// Serves `SignalRun`.
@@ -15,23 +14,21 @@ pub(super) async fn signal(
     asked: v1::SignalRunRequest,
     deadline: Instant,
 ) -> Result<v1::SignalRunResponse, Refusal> {
-    let body = Body::SignalRun(SignalRun {
+    let body = SignalRun {
         run_id: request::run_id(asked.run_id)?,
         signal_type: request::name(SignalType::new(asked.r#type))?,
         payload: request::json(&asked.payload, "payload", "{}")?,
         signal_id: request::optional(asked.signal_id, SignalId::new)?,
-    });
+    };
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,
         body,
     };
-    match context.gateway.submit(command, deadline).await? {
-        Reply::SignalAccepted { is_repeated } => Ok(v1::SignalRunResponse {
-            existing: is_repeated,
-        }),
-        reply => Err(unexpected(&reply)),
-    }
+    let reply::SignalAccepted { is_repeated } = context.gateway.submit(command, deadline).await?;
+    Ok(v1::SignalRunResponse {
+        existing: is_repeated,
+    })
 }
 
 /// Serves `CancelRun`.
@@ -40,10 +37,10 @@ pub(super) async fn cancel(
     asked: v1::CancelRunRequest,
     deadline: Instant,
 ) -> Result<v1::CancelRunResponse, Refusal> {
-    let body = Body::CancelRun(CancelRun {
+    let body = CancelRun {
         run_id: request::run_id(asked.run_id)?,
         reason: Some(asked.reason).filter(|reason| !reason.is_empty()),
-    });
+    };
     let command = Command {
         request_id: Some(request::request_id(&asked.request_id)?),
         namespace: request::namespace(&asked.namespace)?,

@@ -9,7 +9,7 @@
 //! been accepted before (design rule 9), or its key may name a run (W20), and both go before
 //! whatever may refuse the start. Only the engine can tell; for a new run it asks for the verdict.
 
-use super::{Workflows, unexpected, wait};
+use super::{Workflows, wait};
 use crate::convert;
 use crate::errors::Refusal;
 use crate::gateway::Freshness;
@@ -19,14 +19,12 @@ use crate::schemas::{self, Schema};
 use crate::span;
 use flotilla_api::v1;
 use flotilla_engine::ids::{IdempotencyKey, Namespace, RunId, WorkflowName, WorkflowVersion};
+use flotilla_engine::reply::RunStarted;
 use flotilla_engine::store::{Reader, StoreError};
 use flotilla_engine::tables::{
     DefinitionNumber, Definitions, Versions, Workflows as WorkflowRecords, read,
 };
-use flotilla_engine::{
-    Body, Command, Rejection, Reply, RequestId, StartRun, StartTracedRun, TraceContext,
-    VersionChoice,
-};
+use flotilla_engine::{Command, Rejection, RequestId, StartRun, TraceContext, VersionChoice};
 use tokio::time::Instant;
 
 /// A start whose request was found to be well-formed.
@@ -34,8 +32,6 @@ struct Start {
     request_id: RequestId,
     namespace: Namespace,
     run: StartRun,
-    /// The caller's, when it traces.
-    trace: Option<TraceContext>,
 }
 
 /// What the schema says of a start's input.
@@ -56,7 +52,7 @@ pub(super) async fn start(
 ) -> Result<v1::StartRunResponse, Refusal> {
     let is_waiting = asked.wait;
     let mut start = parse(asked)?;
-    start.trace = trace;
+    start.run.trace = trace;
     let (mut answer, run_id) = workflows.begin(&mut start, deadline).await?;
     if is_waiting {
         let run = (&start.namespace, &run_id);
@@ -77,50 +73,30 @@ fn parse(asked: v1::StartRunRequest) -> Result<Start, Refusal> {
             input_checked_for: None,
             idempotency_key: request::optional(asked.idempotency_key, IdempotencyKey::new)?,
             run_id: request::optional(asked.run_id, RunId::new)?,
+            trace: None,
         },
-        trace: None,
     })
 }
 
-fn answer(reply: Reply) -> Result<(v1::StartRunResponse, RunId), Refusal> {
-    match reply {
-        Reply::RunStarted {
-            run_id,
-            workflow,
-            version,
-            revision,
-            is_existing,
-        } => {
-            span::note_run(run_id.as_str());
-            let answer = v1::StartRunResponse {
-                run_id: run_id.to_string(),
-                workflow: workflow.to_string(),
-                version: version.to_string(),
-                revision,
-                existing: is_existing,
-                end: None,
-            };
-            Ok((answer, run_id))
-        }
-        reply => Err(unexpected(&reply)),
-    }
+fn answer(started: RunStarted) -> (v1::StartRunResponse, RunId) {
+    span::note_run(started.run_id.as_str());
+    let answer = v1::StartRunResponse {
+        run_id: started.run_id.to_string(),
+        workflow: started.workflow.to_string(),
+        version: started.version.to_string(),
+        revision: started.revision,
+        existing: started.is_existing,
+        end: None,
+    };
+    (answer, started.run_id)
 }
 
 impl Start {
-    /// The command, for a cluster that has agreed on this engine version. While it is upgraded, traces are not
-    /// remembered yet.
-    fn command(&self, agreed: u32) -> Command {
-        let start = self.run.clone();
-        let plain = Body::StartRun(start.clone());
-        let traced = self
-            .trace
-            .map(|trace| Body::StartTracedRun(StartTracedRun { start, trace }));
+    fn command(&self) -> Command<StartRun> {
         Command {
             request_id: Some(self.request_id),
             namespace: self.namespace.clone(),
-            body: traced
-                .filter(|traced| traced.since() <= agreed)
-                .unwrap_or(plain),
+            body: self.run.clone(),
         }
     }
 
@@ -166,13 +142,12 @@ impl Workflows {
             };
             start.run.input_checked_for = input_checked_for;
             let gateway = &self.context.gateway;
-            let agreed = gateway.replica().engine_version();
-            match gateway.propose(start.command(agreed), deadline).await? {
+            match gateway.propose(start.command(), deadline).await? {
                 Err(Rejection::InputVerdictStale) => match violation {
                     Some(reason) => return Err(Rejection::InputInvalid(reason).into()),
                     None => freshness = Freshness::Linearizable,
                 },
-                result => return answer(result?),
+                result => return Ok(answer(result?)),
             }
         }
         Err(Rejection::InputVerdictStale.into())
