@@ -146,12 +146,15 @@ impl Operation for Body {
 }
 
 /// Makes [`Body`], [`CommandKind`] and all that is known of a command by its kind, a row a command: its variant and
-/// type, its published spelling, how it is admitted, its reply, perhaps what a panic in it quarantines (`of`), and
+/// type, its published spelling, how it is admitted, perhaps that it meets an obligation, its reply, perhaps what a panic in it quarantines (`of`), and
 /// perhaps the engine version that what it carries needs (`since`).
 macro_rules! commands {
+    (@obligation) => {
+        true
+    };
     ($(
         $(#[$doc:meta])*
-        $name:ident($type:ty) $spelling:literal $admission:ident -> $reply:ident
+        $name:ident($type:ty) $spelling:literal $admission:ident $($obligation:ident)? -> $reply:ident
             $(, of |$subject_of:ident| $subject:expr)?
             $(, since |$since_of:ident| $since:expr)?;
     )*) => {
@@ -176,6 +179,14 @@ macro_rules! commands {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $spelling,)*
+                }
+            }
+
+            /// Whether it meets an obligation: a driver proposes it, and again when it is refused (design rule 6).
+            #[must_use]
+            pub fn is_obligation(self) -> bool {
+                match self {
+                    $(Self::$name => false $(|| commands!(@$obligation))?,)*
                 }
             }
         }
@@ -286,12 +297,12 @@ commands! {
     ReleaseWorker(ReleaseWorker) "release_worker" Progress -> Done,
         of |release| Subject::Worker(release.worker_id.clone());
     /// Fires one due timer (design rule 6).
-    FireTimer(FireTimer) "fire_timer" Progress -> Done,
+    FireTimer(FireTimer) "fire_timer" Progress obligation -> Done,
         of |fire| Subject::Timer(fire.timer);
     /// Marks the beginning of a leader's term (A4).
     BeginTerm(BeginTerm) "begin_term" Progress -> Done;
     /// Forgets old request ids (design rule 9).
-    SweepRequests(SweepRequests) "sweep_requests" Progress -> Done;
+    SweepRequests(SweepRequests) "sweep_requests" Progress obligation -> Done;
     /// Ends a task's lease; its outcome comes by a report (W38).
     AcceptTask(AcceptTask) "accept_task" Progress -> TaskAccepted,
         of |accept| Subject::ActionRun(accept.token.action_run);
@@ -306,10 +317,10 @@ commands! {
     PlanSchedule(PlanSchedule) "plan_schedule" Progress -> Done,
         of |plan| Subject::Schedule(plan.definition);
     /// Fires one firing of a schedule (W40).
-    FireSchedule(FireSchedule) "fire_schedule" Progress -> ScheduleFired,
+    FireSchedule(FireSchedule) "fire_schedule" Progress obligation -> ScheduleFired,
         of |fire| Subject::Schedule(fire.definition);
     /// Forgets runs that were kept for long enough (W4).
-    SweepRuns(SweepRuns) "sweep_runs" Progress -> Done;
+    SweepRuns(SweepRuns) "sweep_runs" Progress obligation -> Done;
     /// Runs dead letters again (A6).
     RequeueDeadLetters(RequeueDeadLetters) "requeue_dead_letters" Intake -> DeadLettersRequeued;
     /// Throws dead letters away (A6).
@@ -319,7 +330,7 @@ commands! {
     /// Deletes a key (A40).
     DeleteKey(DeleteKey) "delete_key" Progress -> Deleted;
     /// Removes expired keys (A40).
-    SweepKeys(SweepKeys) "sweep_keys" Progress -> Done;
+    SweepKeys(SweepKeys) "sweep_keys" Progress obligation -> Done;
     /// Creates a namespace (A41).
     CreateNamespace(CreateNamespace) "create_namespace" Intake -> NamespaceCreated;
     /// Deletes an empty namespace (A41).
@@ -349,7 +360,7 @@ commands! {
     /// Deletes a consumer group (A31).
     DeleteGroup(DeleteGroup) "delete_group" Progress -> Deleted;
     /// Starts runs for records of a trigger's stream (W41).
-    FireTrigger(FireTrigger) "fire_trigger" Progress -> TriggerFired,
+    FireTrigger(FireTrigger) "fire_trigger" Progress obligation -> TriggerFired,
         of |fire| Subject::Trigger(fire.definition);
     /// Takes up what was set aside after a bug (design rule 10).
     RetryQuarantined(RetryQuarantined) "retry_quarantined" Progress -> Done,

@@ -9,8 +9,8 @@ use crate::rejection::Rejection;
 use crate::reply::Reply;
 use crate::store::{KeyRange, Order, Reader, StoreError, Writes};
 use crate::tables::{Quarantine, Quarantined, encode_prefix, visit};
-use crate::turn::{EntryState, Halt, Outcome, Source, Turn};
-use crate::{history, namespace, quarantine, request, run};
+use crate::turn::{EntryState, Halt, Outcome, Source, Spent, Turn};
+use crate::{namespace, quarantine, request, run};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,6 +34,8 @@ pub struct Applied {
     pub effects: Vec<Effect>,
     /// The time after the entry, in milliseconds.
     pub now_ms: u64,
+    /// What applying it took.
+    pub spent: Spent,
 }
 
 impl Engine {
@@ -102,7 +104,9 @@ impl Engine {
                 }
             });
         }
+        let spent = state.spent();
         Ok(Applied {
+            spent,
             writes: state.finish(),
             replies,
             effects,
@@ -116,11 +120,13 @@ fn carry_out(mut turn: Turn<'_, '_>, command: &Command) -> Outcome<(Reply, Vec<E
     if let Some(reply) = request::remembered(&mut turn, command)? {
         return Ok((reply, Vec::new()));
     }
+    if command.body.kind().is_obligation() && turn.is_spent() {
+        return Err(Rejection::EntryFull.into());
+    }
     request::admit(&mut turn, command)?;
     let reply = command.body.apply(&mut turn, &command.namespace)?;
     namespace::follow(&mut turn, command)?;
     request::remember(&mut turn, command, &reply)?;
-    history::write(&mut turn)?;
-    run::update_indexes(&mut turn)?;
+    run::write_all(&mut turn)?;
     Ok((reply, turn.commit()))
 }

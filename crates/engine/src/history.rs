@@ -4,27 +4,28 @@
 use crate::effect::Effect;
 use crate::ids::RunNumber;
 use crate::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
+use crate::run::LoadedRun;
 use crate::store::StoreError;
-use crate::tables::{Event, History, HistoryCursor, HistoryRecord, Runs};
+use crate::tables::{Event, History, HistoryCursor, HistoryRecord};
 use crate::turn::Turn;
 
-/// Writes the events that the turn collected, and tells the watchers of their runs.
-pub(crate) fn write(turn: &mut Turn<'_, '_>) -> Result<(), StoreError> {
-    for (number, events) in turn.take_events() {
-        let Some(run) = turn.get::<Runs>(&number)? else {
-            continue;
-        };
-        let mut cursor = run.history;
-        append(turn, number, &mut cursor, events)?;
-        turn.effect(Effect::RunChanged {
-            namespace: run.namespace.clone(),
-            run_id: run.id.clone(),
-            is_open: run.status.is_open(),
-        });
-        // Held by nobody else, the record is changed where it is.
-        drop(run);
-        turn.edit::<Runs, _>(&number, |run| run.history = cursor)?;
+/// Writes the events that the turn collected about a run, and tells those who watch it.
+pub(crate) fn write(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    events: Vec<Event>,
+) -> Result<(), StoreError> {
+    if events.is_empty() {
+        return Ok(());
     }
+    let mut cursor = run.record.history;
+    append(turn, run.number, &mut cursor, events)?;
+    run.record.history = cursor;
+    turn.effect(Effect::RunChanged {
+        namespace: run.record.namespace.clone(),
+        run_id: run.record.id.clone(),
+        is_open: run.record.status.is_open(),
+    });
     Ok(())
 }
 

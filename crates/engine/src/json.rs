@@ -4,6 +4,10 @@
 //! path gives a slice of it, and rendering copies slices. So no number is re-formatted and no
 //! library's version can change a byte of state (design rule 1).
 
+mod paths;
+
+pub(crate) use paths::Paths;
+
 use crate::definition::Segment;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -245,7 +249,7 @@ fn unicode_escape(characters: &mut std::str::Chars<'_>) -> char {
 mod tests {
     use super::*;
 
-    fn path(text: &str) -> Vec<Segment> {
+    pub(super) fn path(text: &str) -> Vec<Segment> {
         text.split('.')
             .filter(|part| !part.is_empty())
             .map(|part| {

@@ -68,12 +68,13 @@ pub use rejection_code::{RejectionCode, RejectionKind};
 pub use reply::Reply;
 pub use request::{RequestId, SweepRequests};
 pub use retention::SweepRuns;
-pub use run::{CancelRun, DecideChildInput, InputVerdict, SignalRun, StartRun, VersionChoice};
+pub use run::{CancelRun, DecideChildInput, SignalRun, StartRun, VersionChoice};
 pub use schedule::{FireSchedule, PlanSchedule};
 pub use stream::{
     AppendRecords, CreateStream, DeleteStream, NewRecord, RecordId, RecordIdInvalid,
     StreamPosition, TrimStream, TrimTo, partition_of,
 };
+pub use tables::InputVerdict;
 pub use task::{
     AcceptTask, AssignTasks, CompleteTask, FailKind, FailTask, FailureOutcome, ReportTask,
     TaskToken, TokenInvalid, TouchTask,
@@ -81,6 +82,7 @@ pub use task::{
 pub use timer::FireTimer;
 pub use trace::TraceContext;
 pub use trigger::{BatchedRecord, FireTrigger, TriggerBatch, input as trigger_input};
+pub use turn::Spent;
 pub use version::{ENGINE_VERSION, ENGINE_VERSION_FIRST};
 pub use worker::{DeregisterWorker, DrainWorker, HeartbeatWorker, RegisterWorker, ReleaseWorker};
 pub use workflow::{CreateDefinition, SetWorkflowEnabled};

@@ -29,9 +29,36 @@ pub const ATTRIBUTE_KEY_BYTES_MAX: usize = 64;
 /// A reason, error message or detail that is kept; longer ones are cut. In bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4_096;
 
-/// Steps, those tried again at once included, that the runs of one turn take in all: so a run takes
-/// no more between two waits (W16).
-pub const ADVANCE_STEPS_MAX: u32 = 256;
+/// Steps, those tried again at once and those of its children included, that a run takes between two waits (W16).
+pub const RUN_STEPS_MAX: u32 = 256;
+/// Steps that the runs of one turn take in all before it is continued: more than one run takes without a wait.
+pub const TURN_STEPS_MAX: usize = 2 * RUN_STEPS_MAX as usize;
+/// Rows that a turn looks up, visits or writes before it is continued.
+pub const TURN_ROWS_MAX: usize = 10_000;
+/// Contents that a turn reads before it is continued. In bytes.
+pub const TURN_READ_BYTES_MAX: usize = 16 << 20;
+/// What a turn writes before it is continued. In bytes.
+pub const TURN_WRITTEN_BYTES_MAX: usize = 4 << 20;
+/// As [`TURN_ROWS_MAX`], of all turns of an entry.
+pub const ENTRY_ROWS_MAX: usize = 50_000;
+/// As [`TURN_READ_BYTES_MAX`], of all turns of an entry. In bytes.
+pub const ENTRY_READ_BYTES_MAX: usize = 32 << 20;
+/// As [`TURN_WRITTEN_BYTES_MAX`], of all turns of an entry. In bytes.
+pub const ENTRY_WRITTEN_BYTES_MAX: usize = 16 << 20;
+/// Pieces of work that one continuation takes up.
+pub const CONTINUED_WORKS_MAX: usize = 256;
+/// The payloads that the paths of one mapping, or all search attributes together, lead into. In bytes.
+pub const MAPPING_READ_BYTES_MAX: usize = 16 << 20;
+/// Paths of a mapping, or of a cache's key.
+pub const MAPPING_PATHS_MAX: usize = 256;
+/// Search attributes of a definition (W22).
+pub const ATTRIBUTES_MAX: usize = 64;
+/// A search attribute's value, as JSON text (W22). In bytes.
+pub const ATTRIBUTE_BYTES_MAX: usize = 2_048;
+/// The search attributes of a run together (W22). In bytes.
+pub const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
+/// A record as it is encoded: far below what decoding refuses. In bytes.
+pub const RECORD_BYTES_MAX: usize = ENTRY_BYTES_MAX;
 /// Children within children (W17).
 pub const NESTING_MAX: u16 = 16;
 /// Steps in a definition.
@@ -183,9 +210,13 @@ pub const DELIVERIES_DEFAULT: u32 = 10;
 /// Records of one batch of a trigger (W41).
 pub const TRIGGER_BATCH_MAX: u32 = 1_000;
 /// Runs that one firing of a trigger starts at most (W41): each advances within the firing's turn, and
-/// none is started there once they have taken `ADVANCE_STEPS_MAX` steps.
+/// none is started there once the turn has reached its budget.
 pub const TRIGGER_RUNS_MAX: usize = 32;
 
+const _: () = assert!(PAYLOAD_BYTES_MAX < TURN_WRITTEN_BYTES_MAX);
+const _: () = assert!(TURN_WRITTEN_BYTES_MAX < ENTRY_WRITTEN_BYTES_MAX);
+const _: () = assert!(MAPPING_READ_BYTES_MAX <= TURN_READ_BYTES_MAX);
+const _: () = assert!(ATTRIBUTE_KEY_BYTES_MAX < ATTRIBUTE_BYTES_MAX);
 const _: () = assert!(APPEND_BYTES_MAX < ENTRY_BYTES_MAX);
 const _: () = assert!(ACK_TIMEOUT_MS_DEFAULT < WORKER_SILENCE_MS_MAX);
 const _: () = assert!(PAYLOAD_BYTES_MAX < APPEND_BYTES_MAX);

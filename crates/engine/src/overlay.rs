@@ -114,14 +114,6 @@ struct Replaced {
     before: Option<Written>,
 }
 
-/// What was at a key before the turn.
-pub(crate) enum Before<'a> {
-    /// What an earlier turn of the entry wrote; `None` when it deleted it.
-    Written(Option<&'a Cell>),
-    /// What the store has.
-    Stored,
-}
-
 impl Overlay {
     pub(crate) fn get(&self, key: &RowKey) -> Option<Option<&Cell>> {
         let rows = self.tables.get(key.table())?;
@@ -165,25 +157,6 @@ impl Overlay {
     /// Whether the turn that is under way wrote or deleted anything.
     pub(crate) fn has_writes_of_turn(&self) -> bool {
         !self.replaced.is_empty()
-    }
-
-    /// The keys beginning with `prefix` that the turn wrote or deleted, in key order, each with what was there before
-    /// and what is there now.
-    pub(crate) fn changes(&self, prefix: &[u8]) -> Vec<(&[u8], Before<'_>, Option<&Cell>)> {
-        let replaced = self.replaced.iter();
-        let mut changes: Vec<_> = replaced
-            .filter(|replaced| replaced.key.as_slice().starts_with(prefix))
-            .map(|Replaced { key, before }| {
-                let before = match before {
-                    Some(written) => Before::Written(written.cell.as_ref()),
-                    None => Before::Stored,
-                };
-                let after = self.get(key).expect("what the turn wrote is there");
-                (key.as_slice(), before, after)
-            })
-            .collect();
-        changes.sort_unstable_by_key(|(key, ..)| *key);
-        changes
     }
 
     /// Ends the turn that is under way and keeps what it wrote.
@@ -259,35 +232,5 @@ mod tests {
         overlay.drop_turn();
         assert!(!overlay.has_writes_of_turn());
         assert_eq!(kept(&overlay), [Some(true), Some(false), None]);
-    }
-
-    #[test]
-    fn changes_are_those_of_the_turn_with_what_was_there_before_it() {
-        let mut overlay = Overlay::default();
-        overlay.set(key(2), cell());
-        overlay.set(key(3), cell());
-        overlay.keep_turn();
-        overlay.set(key(2), None);
-        overlay.set(key(1), None);
-        overlay.set(key(1), cell());
-        let prefix = &[InputChecks::NUMBER];
-        let changes: Vec<_> = overlay
-            .changes(prefix)
-            .into_iter()
-            .map(|(key, before, after)| {
-                let before = match before {
-                    Before::Written(cell) => Some(cell.is_some()),
-                    Before::Stored => None,
-                };
-                (key.to_vec(), before, after.is_some())
-            })
-            .collect();
-        let expected = [
-            (key(1).as_slice().to_vec(), None, true),
-            (key(2).as_slice().to_vec(), Some(true), false),
-        ];
-        assert_eq!(changes, expected);
-        overlay.keep_turn();
-        assert!(overlay.changes(prefix).is_empty());
     }
 }

@@ -15,11 +15,11 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, Event, EventKind, Quarantine,
-    QuarantineRecord, Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
+    ActionRunOwner, ActionRuns, Cluster, DefinitionNumber, EventKind, Quarantine, QuarantineRecord,
+    Quarantined, QuarantinedKind, RunNames, Runs, TimerKey, TimerKind,
 };
-use crate::turn::{EntryState, Turn};
-use crate::{group, history, ids, schedule, stream, trigger};
+use crate::turn::{EntryState, Halt, Turn};
+use crate::{group, ids, run, schedule, stream, trigger};
 use std::any::Any;
 
 /// What is left to say after a panic was contained.
@@ -78,9 +78,7 @@ pub(crate) fn contain(
         let record = QuarantineRecord { at_ms, raft_index };
         turn.put::<Quarantine>(&(kind, number), record);
         if kind == QuarantinedKind::Run {
-            let kind = EventKind::RunQuarantined;
-            turn.event(RunNumber(number), Event { step: None, kind });
-            history::write(&mut turn)?;
+            note_quarantine(&mut turn, RunNumber(number))?;
         }
     }
     let effects = turn.commit();
@@ -91,6 +89,19 @@ pub(crate) fn contain(
         rejection: Rejection::Internal(detail),
         effects,
     })
+}
+
+/// Says in the run's history that it was set aside.
+fn note_quarantine(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<(), StoreError> {
+    let noted =
+        run::note(turn, number, EventKind::RunQuarantined).and_then(|()| run::write_all(turn));
+    match noted {
+        Ok(()) => Ok(()),
+        Err(Halt::Store(error)) => Err(error),
+        Err(Halt::Rejected(rejection)) => {
+            panic!("expected a run's history to take an event, but {rejection}")
+        }
+    }
 }
 
 /// What is to be set aside, as far as it exists.
@@ -148,7 +159,7 @@ fn of_action_run(
 
 fn of_timer(turn: &mut Turn<'_, '_>, timer: TimerKey) -> Result<Option<Quarantined>, StoreError> {
     match timer.kind {
-        TimerKind::StepWake | TimerKind::SignalTimeout => {
+        TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             existing_run(turn, Some(RunNumber(timer.subject)))
         }
         TimerKind::TaskReady | TimerKind::LeaseExpiry | TimerKind::ReportExpiry => {

@@ -144,6 +144,9 @@ pub enum Rejection {
     /// The timer is not due yet.
     #[error("expected the timer to be due, but it is not yet")]
     TimerNotDue,
+    /// The entry has no room left for the work of an obligation (design rule 13): it comes again.
+    #[error("expected room in the entry for this work, but the commands before it have used it up")]
+    EntryFull,
     /// The schedule waits for another firing, or for none (W40).
     #[error(
         "expected the schedule of workflow \"{0}\" to wait for this firing, but it has moved on or stands still"
@@ -354,6 +357,7 @@ impl Rejection {
             Self::WorkersTooMany(_) => RejectionCode::WorkersTooMany,
             Self::TimerGone => RejectionCode::TimerGone,
             Self::TimerNotDue => RejectionCode::TimerNotDue,
+            Self::EntryFull => RejectionCode::EntryFull,
             Self::FiringGone(_) => RejectionCode::FiringGone,
             Self::FiringNotDue => RejectionCode::FiringNotDue,
             Self::FiringOutOfOrder => RejectionCode::FiringOutOfOrder,

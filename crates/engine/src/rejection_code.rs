@@ -168,6 +168,8 @@ codes! {
         "The timer that a driver of the cluster fires has fired, or was taken back.";
     TimerNotDue "timer_not_due" Conflict
         "The timer that a driver of the cluster fires is not due yet.";
+    EntryFull "entry_full" Stale
+        "The log entry holds no more work: the cluster's own drivers try again.";
     FiringGone "firing_gone" Conflict
         "The schedule that a driver of the cluster fires has moved on, or stands still.";
     FiringNotDue "firing_not_due" Conflict

@@ -54,6 +54,7 @@ impl FireTimer {
             }
             TimerKind::StreamSweep => stream::fall_due(turn, StreamNumber(timer.subject))?,
             TimerKind::GroupDue => group::fall_due(turn, GroupNumber(timer.subject))?,
+            TimerKind::Continuation => run::fire_continuation(turn, RunNumber(timer.subject))?,
         }
         Ok(Done {})
     }

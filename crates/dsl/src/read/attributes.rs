@@ -5,6 +5,7 @@ use crate::quote::quote;
 use flotilla_engine::{
     definition::{AttributeKind, SearchAttribute},
     ids::AttributeName,
+    limits::ATTRIBUTES_MAX,
 };
 use std::collections::BTreeSet;
 
@@ -20,8 +21,8 @@ pub(super) fn read<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Vec<SearchAttribute>, Reported> {
     let mut names = BTreeSet::new();
-    let results: Vec<Result<SearchAttribute, Reported>> = field
-        .items(context)?
+    let items = field.items_at_most(ATTRIBUTES_MAX, context)?;
+    let results: Vec<Result<SearchAttribute, Reported>> = items
         .iter()
         .map(|item| attribute(item, &mut names, context))
         .collect();

@@ -5,6 +5,7 @@ use crate::{Code, Finding, quote::quote, tree::Kind};
 use flotilla_engine::{
     definition::{Cache, CacheKeyPart, Segment},
     ids::EventName,
+    limits::MAPPING_PATHS_MAX,
 };
 
 const TTL_MS_DEFAULT: u64 = 300_000;
@@ -56,7 +57,13 @@ fn read_key<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Vec<CacheKeyPart>, Reported> {
     let text = field.string(context)?;
-    key_parts(text).map_err(|why| {
+    let parts = key_parts(text).and_then(|parts| {
+        let is_few = parts.len() <= 2 * MAPPING_PATHS_MAX;
+        is_few
+            .then_some(parts)
+            .ok_or_else(|| format!("expected at most {MAPPING_PATHS_MAX} holes"))
+    });
+    parts.map_err(|why| {
         let finding = Finding::new(
             Code::E508,
             field.span(),

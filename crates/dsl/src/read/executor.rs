@@ -21,15 +21,7 @@ pub(super) fn read_all<'doc>(
     context: &mut Context<'doc>,
 ) -> Result<Vec<Executor>, Reported> {
     let mut names = BTreeSet::new();
-    let items = field.items(context)?;
-    if items.len() > EXECUTORS_MAX {
-        let message = format!(
-            "expected at most {EXECUTORS_MAX} items in {}, but it has {}",
-            field.place,
-            items.len()
-        );
-        return Err(context.malformed(field.span(), message));
-    }
+    let items = field.items_at_most(EXECUTORS_MAX, context)?;
     let results: Vec<Result<Executor, Reported>> = items
         .iter()
         .map(|item| read(item, &mut names, context))

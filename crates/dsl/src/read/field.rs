@@ -240,6 +240,24 @@ impl<'doc> Field<'doc> {
         Ok(items.iter().enumerate().map(item).collect())
     }
 
+    /// The items of a list that has at most `count_max` of them.
+    pub(super) fn items_at_most(
+        &self,
+        count_max: usize,
+        context: &mut Context<'doc>,
+    ) -> Result<Vec<Field<'doc>>, Reported> {
+        let items = self.items(context)?;
+        if items.len() > count_max {
+            let message = format!(
+                "expected at most {count_max} items in {}, but it has {}",
+                self.place,
+                items.len()
+            );
+            return Err(context.malformed(self.span(), message));
+        }
+        Ok(items)
+    }
+
     /// A value given as YAML or as a string of JSON text (W0).
     pub(super) fn json(&self, context: &mut Context<'doc>) -> Result<Cow<'doc, Node>, Reported> {
         let Kind::String(text) = &self.node.kind else {

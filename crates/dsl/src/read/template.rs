@@ -6,6 +6,7 @@ use crate::{
     tree::{Kind, Output, quoted, write},
 };
 use flotilla_engine::definition::{Part, Path, Template};
+use flotilla_engine::limits::MAPPING_PATHS_MAX;
 
 /// Reads a mapping: a YAML mapping or list, the JSON text of one, or a single path.
 pub(super) fn read<'doc>(
@@ -32,7 +33,16 @@ pub(super) fn read<'doc>(
         result: Ok(()),
     };
     write(&node, &mut builder);
-    builder.finish()
+    let template = builder.finish()?;
+    let paths_count = template.paths().count();
+    if paths_count > MAPPING_PATHS_MAX {
+        let message = format!(
+            "expected at most {MAPPING_PATHS_MAX} paths in {}, but it has {paths_count}",
+            field.place
+        );
+        return Err(context.malformed(field.span(), message));
+    }
+    Ok(template)
 }
 
 /// Collects literal text between paths.

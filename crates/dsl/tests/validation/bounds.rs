@@ -239,3 +239,29 @@ fn findings_are_bounded_and_errors_come_before_the_cut() {
     assert!(parsed.definition.is_none());
     assert!(render(&parsed.findings, &text, "w.yaml").len() < 200_000);
 }
+
+#[test]
+fn search_attributes_and_the_paths_of_a_mapping_are_bounded_in_number() {
+    let attributes = |count: usize| {
+        let items = (0..count).map(|number| format!("  - {{name: a{number}, from: input.x}}\n"));
+        format!("searchAttributes:\n{}", items.collect::<String>())
+    };
+    let _ = accept_block(&attributes(64));
+    check_first(
+        &format!("{HEAD}{}{START}", attributes(65)),
+        expect![[r#"
+            error[E100]: expected at most 64 items in searchAttributes, but it has 65
+             --> w.yaml:5:3"#]],
+    );
+    let mapping = |count: usize| {
+        let items = (0..count).map(|number| format!("f{number}: $.input.x"));
+        format!("output: {{{}}}\n", items.collect::<Vec<_>>().join(", "))
+    };
+    let _ = accept_block(&mapping(256));
+    check_first(
+        &format!("{HEAD}{}{START}", mapping(257)),
+        expect![[r#"
+            error[E100]: expected at most 256 paths in output, but it has 257
+             --> w.yaml:4:9"#]],
+    );
+}

@@ -63,7 +63,7 @@ impl InvokeAction {
         if let Some(key) = &key {
             turn.put::<ActionRunKeys>(key, number);
         }
-        task::make_ready_after(turn, number, self.delay_ms)?;
+        task::make_ready_after(turn, None, number, self.delay_ms)?;
         Ok(ActionInvoked {
             action_run: number,
             is_existing: false,

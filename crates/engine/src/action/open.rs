@@ -2,10 +2,10 @@
 
 use crate::ids::{ActionName, ActionRunNumber, IdempotencyKey, Namespace};
 use crate::json::Json;
-use crate::run::{ActivationRef, ActiveStep};
+use crate::run::LoadedRun;
 use crate::tables::{
     ActionRecord, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, ActionRunsByAction,
-    PayloadOwner, PayloadRef, Payloads,
+    Activation, PayloadOwner, PayloadRef, Payloads,
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
@@ -27,8 +27,8 @@ pub(crate) struct Opening<'r> {
 
 /// For whom an action run is made.
 pub(crate) enum Owner<'r> {
-    /// A step of a run, which the caller puts back: the run remembers its last action run.
-    Step(&'r mut ActiveStep),
+    /// A step of a run: the run remembers its last action run.
+    Step(&'r mut LoadedRun, &'r Activation),
     /// A caller (A2).
     Caller,
 }
@@ -68,10 +68,13 @@ pub(crate) fn open(
         (),
     );
     let (owner, previous) = match opening.owner {
-        Owner::Step(active) => {
-            let ActivationRef { run, activation } = active.at();
-            let previous = active.run.record.last_action_run.replace(number);
-            (ActionRunOwner::Step { run, activation }, previous)
+        Owner::Step(run, active) => {
+            let previous = run.record.last_action_run.replace(number);
+            let owner = ActionRunOwner::Step {
+                run: run.number,
+                activation: active.number,
+            };
+            (owner, previous)
         }
         Owner::Caller => (ActionRunOwner::Caller, None),
     };

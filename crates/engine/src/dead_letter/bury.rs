@@ -3,20 +3,18 @@
 use super::choice::{Queue, remove};
 use crate::ids::{ActionRunNumber, RunId, StepName};
 use crate::limits::DEAD_LETTERS_MAX;
-use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunRecord, DeadLetterInputs, DeadLetterQueues, DeadLetterRecord,
-    DeadLetters, Payloads,
+    ActionRunRecord, DeadLetterInputs, DeadLetterQueues, DeadLetterRecord, DeadLetters, Payloads,
 };
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 
-/// Puts the action run among its action's dead letters; a full queue drops its oldest one.
+/// Puts the action run, of this step if of any, among its action's dead letters; a full queue drops its oldest one.
 pub(crate) fn bury(
     turn: &mut Turn<'_, '_>,
     number: ActionRunNumber,
     record: &ActionRunRecord,
+    step: Option<(RunId, Option<StepName>)>,
 ) -> Outcome<()> {
     let queue = (record.namespace.clone(), record.action.clone());
     make_room(turn, &queue)?;
@@ -28,7 +26,7 @@ pub(crate) fn bury(
         attempts: record.attempt,
         priority: record.priority,
         labels: record.labels.clone(),
-        step: step_of(turn, record)?,
+        step,
         created_at_ms: record.created_at_ms,
         died_at_ms: turn.now_ms(),
     };
@@ -57,25 +55,4 @@ fn make_room(turn: &mut Turn<'_, '_>, queue: &Queue) -> Result<(), StoreError> {
         turn.put::<DeadLetterQueues>(queue, counts);
     }
     Ok(())
-}
-
-/// The workflow run and step that the action run belongs to, by the names that people know.
-fn step_of(
-    turn: &mut Turn<'_, '_>,
-    record: &ActionRunRecord,
-) -> Outcome<Option<(RunId, Option<StepName>)>> {
-    let ActionRunOwner::Step { run, activation } = record.owner else {
-        return Ok(None);
-    };
-    let is_set_aside = turn.is_quarantined(run);
-    let run = run::load(turn, run)?.record;
-    if is_set_aside {
-        // Its steps are what a turn of it has failed on (design rule 10).
-        return Ok(Some((run.id.clone(), None)));
-    }
-    let definition = pinned(turn, run.definition)?;
-    let step = run
-        .activation(activation)
-        .map(|active| definition.definition.step(active.step).name.clone());
-    Ok(Some((run.id.clone(), step)))
 }

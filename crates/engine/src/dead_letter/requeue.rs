@@ -69,6 +69,6 @@ fn run_again(
         idempotency_key: None,
     };
     let action_run = open(turn, action, opening)?;
-    task::make_ready(turn, action_run)?;
+    task::make_ready(turn, None, action_run)?;
     Ok(action_run)
 }

@@ -61,6 +61,17 @@ pub struct Definition {
 }
 
 impl Definition {
+    /// All mappings of the definition.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let inputs = self.steps.iter().filter_map(|step| match &step.kind {
+            StepKind::Run(run) => run.input.as_ref(),
+            StepKind::Wait(_) => None,
+        });
+        let terminals = self.terminals.iter();
+        let outputs = terminals.filter_map(|terminal| terminal.output.as_ref());
+        self.output.iter().chain(outputs).chain(inputs)
+    }
+
     /// The step at `index`.
     ///
     /// # Panics

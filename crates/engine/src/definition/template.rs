@@ -12,6 +12,16 @@ pub struct Template {
     pub parts: Vec<Part>,
 }
 
+impl Template {
+    /// The paths in it, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Path(path) => Some(path),
+        })
+    }
+}
+
 /// A piece of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {

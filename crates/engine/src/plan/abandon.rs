@@ -2,25 +2,27 @@
 
 use super::execution::Execution;
 use super::tally;
-use crate::run::{ActivationRef, wake_timer};
-use crate::tables::{PlanState, PlanWait};
+use crate::run::{LoadedRun, wake_timer};
+use crate::tables::{Activation, PlanState, PlanWait};
 use crate::task;
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Draft, Outcome, Turn};
+use std::sync::Arc;
 
 /// Takes back what the execution waits for, and frees its probe.
 pub(crate) fn abandon(
     turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
-    state: &PlanState,
+    run: &mut LoadedRun,
+    (active, state): (&Activation, &PlanState),
 ) -> Outcome<()> {
     match state.wait {
         PlanWait::Executing => {}
         PlanWait::Action(number) => task::cancel(turn, number)?,
         PlanWait::Retry { due_ms } => {
-            turn.clear_timer(wake_timer(at, due_ms));
+            turn.clear_timer(wake_timer(run.at(active), due_ms));
         }
     }
-    if let (Some(execution), Some(index)) = (Execution::load(turn, at)?, state.executor()) {
+    if let Some(index) = state.executor() {
+        let execution = Execution::new(run, Draft::of(Arc::new(active.clone())));
         tally::free_probe(turn, &execution, index)?;
     }
     Ok(())

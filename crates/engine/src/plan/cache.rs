@@ -9,7 +9,7 @@ use super::execution::Execution;
 use crate::codec::fingerprint;
 use crate::definition::CacheKeyPart;
 use crate::ids::PlanNumber;
-use crate::json::{self, Json, quote};
+use crate::json::{self, Json, Paths, quote};
 use crate::limits::{
     CACHE_EVICTIONS_MAX, CACHE_KEY_BYTES_MAX, CACHE_SWEEP_PAUSE_MS, CACHED_BYTES_MAX,
     CACHED_RESULTS_MAX, SWEEP_ROWS_MAX,
@@ -38,7 +38,7 @@ pub(super) enum Lookup {
 /// Looks for the result of an earlier execution.
 pub(super) fn look_up(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
 ) -> Result<Lookup, StoreError> {
     let Some(key) = render_key(turn, execution)? else {
         return Ok(Lookup::Off);
@@ -65,7 +65,7 @@ pub(super) fn look_up(
 /// Stores the result of an execution that began with `invalidations_count`.
 pub(super) fn store(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     invalidations_count: u64,
     output: PayloadRef,
 ) -> Result<(), StoreError> {
@@ -154,26 +154,43 @@ pub(crate) fn take_up(turn: &mut Turn<'_, '_>, number: PlanNumber) -> Result<(),
 /// the key is too long. Texts are quoted, so that no two inputs fill the holes alike.
 fn render_key(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
 ) -> Result<Option<String>, StoreError> {
     let Some(settings) = &execution.plan().cache else {
         return Ok(None);
     };
-    let input = payload(turn, execution.active.run.record.input)?;
-    let mapped = payload(turn, execution.active.activation.input)?;
+    let roots = [
+        payload(turn, execution.run.record.input)?,
+        payload(turn, execution.active.input)?,
+    ];
+    let holes = settings.key.iter().filter_map(|part| match part {
+        CacheKeyPart::Literal(_) => None,
+        CacheKeyPart::Input(segments) => Some((0, segments)),
+        CacheKeyPart::Mapped(segments) => Some((1, segments)),
+    });
+    let of_root = |root: usize| {
+        let of_root = holes.clone().filter(move |(of, _)| *of == root);
+        let segments = of_root.map(|(_, segments)| segments.as_slice());
+        Paths::new(segments).find(roots[root].as_str()).into_iter()
+    };
+    let mut found = [of_root(0), of_root(1)];
     let mut key = String::new();
     for part in &settings.key {
-        let value = match part {
+        let root = match part {
             CacheKeyPart::Literal(literal) => {
                 key.push_str(literal);
                 continue;
             }
-            CacheKeyPart::Input(segments) => json::find(input.as_str(), segments),
-            CacheKeyPart::Mapped(segments) => json::find(mapped.as_str(), segments),
+            CacheKeyPart::Input(_) => 0,
+            CacheKeyPart::Mapped(_) => 1,
         };
-        let Some(value) = value else {
+        let range = found[root].next().expect("each hole was looked for");
+        let Some(value) = range.map(|range| &roots[root].as_str()[range]) else {
             return Ok(None);
         };
+        if value.len() > CACHE_KEY_BYTES_MAX {
+            return Ok(None);
+        }
         match json::as_string(value) {
             Some(text) => quote(&text, &mut key),
             None => key.push_str(value),

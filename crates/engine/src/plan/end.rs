@@ -3,9 +3,9 @@
 use super::cache;
 use super::execution::Execution;
 use crate::json::Json;
-use crate::run::{Progress, Settled, error_in, outcome_name as name, payload};
+use crate::run::{WorkQueue, error_in, outcome_name as name, payload};
 use crate::store::StoreError;
-use crate::tables::{ActivationState, PlanEvent, PlanFailure};
+use crate::tables::{ActivationState, Awaited, PlanEvent, PlanFailure, Settled, Work};
 use crate::turn::{Outcome, Turn};
 
 /// The outcome of a fallback, where the step has a transition for it (W36).
@@ -22,8 +22,8 @@ pub(super) struct Answer {
 /// An executor's answer is the plan's; a success is cached (W37).
 pub(super) fn answer(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    execution: Execution,
+    queue: &mut WorkQueue,
+    execution: Execution<'_>,
     answer: Answer,
 ) -> Outcome<()> {
     let settled = answer.settled;
@@ -32,26 +32,26 @@ pub(super) fn answer(
     {
         cache::store(turn, &execution, count, output)?;
     }
-    leave(turn, progress, execution, settled);
+    leave(queue, execution, settled);
     Ok(())
 }
 
 /// A cached result is the plan's.
 pub(super) fn give(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut execution: Execution,
+    queue: &mut WorkQueue,
+    mut execution: Execution<'_>,
     output: Json,
 ) {
     let settled = stored(turn, &mut execution, name::SUCCESS, output);
-    leave(turn, progress, execution, settled);
+    leave(queue, execution, settled);
 }
 
 /// No executor is left, or none is tried any more: the fallback if there is one, else a failure.
 pub(super) fn exhaust(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut execution: Execution,
+    queue: &mut WorkQueue,
+    mut execution: Execution<'_>,
     failure: Option<PlanFailure>,
 ) -> Outcome<()> {
     let reason = match &failure {
@@ -69,10 +69,11 @@ pub(super) fn exhaust(
             let event = PlanEvent::Fallback {
                 outcome: name::of(outcome),
             };
-            execution.event(turn, event);
+            execution.event(event);
             stored(turn, &mut execution, outcome, value)
         }
         (None, Some(failure)) => Settled {
+            from: Awaited::Nothing,
             outcome: name::of(name::FAILURE),
             output: failure.output,
             reason: None,
@@ -83,7 +84,7 @@ pub(super) fn exhaust(
             stored(turn, &mut execution, name::FAILURE, output)
         }
     };
-    leave(turn, progress, execution, Settled { reason, ..settled });
+    leave(queue, execution, Settled { reason, ..settled });
     Ok(())
 }
 
@@ -96,7 +97,7 @@ fn in_words(turn: &mut Turn<'_, '_>, failure: &PlanFailure) -> Result<Option<Str
     Ok(error.map(|error| error.in_words(&name::of(name::FAILURE))))
 }
 
-fn fallback_outcome(execution: &Execution) -> &'static str {
+fn fallback_outcome(execution: &Execution<'_>) -> &'static str {
     let mut transitions = execution.step().transitions.iter();
     if transitions.any(|line| line.outcome.as_str() == EXHAUSTED) {
         EXHAUSTED
@@ -108,20 +109,27 @@ fn fallback_outcome(execution: &Execution) -> &'static str {
 /// What the step settles with, its output stored with the run.
 fn stored(
     turn: &mut Turn<'_, '_>,
-    execution: &mut Execution,
+    execution: &mut Execution<'_>,
     outcome: &str,
     output: Json,
 ) -> Settled {
     Settled {
+        from: Awaited::Nothing,
         outcome: name::of(outcome),
-        output: Some(execution.active.run.store_payload(turn, output)),
+        output: Some(execution.run.store_payload(turn, output)),
         reason: None,
         is_retryable: true,
     }
 }
 
 /// The step settles with what the plan came back with.
-fn leave(turn: &mut Turn<'_, '_>, progress: &mut Progress, execution: Execution, settled: Settled) {
-    progress.push(execution.active.at().settle(settled));
-    execution.put(turn, ActivationState::Executing);
+fn leave(queue: &mut WorkQueue, execution: Execution<'_>, mut settled: Settled) {
+    settled.from = Awaited::Nothing;
+    let activation = execution.active.number;
+    let run = execution.put(ActivationState::Executing);
+    let work = Work::Settle {
+        activation,
+        settled,
+    };
+    queue.push(run.number, work);
 }

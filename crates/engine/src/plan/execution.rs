@@ -2,61 +2,55 @@
 
 use crate::definition::{Executor, ExecutorIndex, Plan, PlanIndex, RunTarget, Step, StepKind};
 use crate::ids::{ExecutorName, Namespace, PlanName, PlanNumber, WorkflowName};
-use crate::run::{ActivationRef, ActiveStep};
+use crate::run::LoadedRun;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, CacheUsage, DefinitionRecord, EventKind, PlanEvent, PlanExecutorRecord,
-    PlanExecutors, PlanNumbers, PlanRecord, PlanState, Plans, Probe, RunStatus,
+    Activation, ActivationState, CacheUsage, DefinitionRecord, EventKind, PlanEvent,
+    PlanExecutorRecord, PlanExecutors, PlanNumbers, PlanRecord, PlanState, Plans, Probe,
 };
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Draft, Turn};
 use std::sync::Arc;
 
 /// An active step whose target is a plan.
-pub(super) struct Execution {
-    /// The step, and its run.
-    pub(super) active: ActiveStep,
+pub(super) struct Execution<'r> {
+    pub(super) run: &'r mut LoadedRun,
+    /// The step, taken out of its run.
+    pub(super) active: Draft<Activation>,
     definition: Arc<DefinitionRecord>,
     plan: PlanIndex,
 }
 
-impl Execution {
-    /// The execution at `at`; `None` when it is not under way any more.
+impl<'r> Execution<'r> {
+    /// The execution that an active step is.
     ///
     /// # Panics
     /// When the step's target is no plan: only such steps execute plans.
-    pub(super) fn load(turn: &mut Turn<'_, '_>, at: ActivationRef) -> Outcome<Option<Self>> {
-        let Some(active) = ActiveStep::load(turn, at)? else {
-            return Ok(None);
-        };
-        let definition = pinned(turn, active.run.record.definition)?;
-        let StepKind::Run(step) = &definition.definition.step(active.activation.step).kind else {
+    pub(super) fn new(run: &'r mut LoadedRun, active: Draft<Activation>) -> Self {
+        let definition = run.definition.clone();
+        let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
             panic!("only run steps execute plans");
         };
         let RunTarget::Plan(plan) = step.target else {
             panic!("only steps that target a plan execute one");
         };
-        Ok(Some(Self {
+        Self {
+            run,
             active,
             definition,
             plan,
-        }))
+        }
     }
 
-    /// Puts the run back, its step in `state`.
-    pub(super) fn put(mut self, turn: &mut Turn<'_, '_>, state: ActivationState) {
-        self.active.run.record.status = if state == ActivationState::Executing {
-            RunStatus::Running
-        } else {
-            RunStatus::Waiting
-        };
-        self.active.activation.state = state;
-        self.active.put(turn);
+    /// Puts the step back into its run, in `state`.
+    pub(super) fn put(mut self, state: ActivationState) -> &'r mut LoadedRun {
+        self.active.state = state;
+        self.run.put_back(self.active);
+        self.run
     }
 
     /// Where the execution stands; `None` before it has begun.
     pub(super) fn plan_state(&self) -> Option<PlanState> {
-        match &self.active.activation.state {
+        match &self.active.state {
             ActivationState::Plan(state) => Some(state.clone()),
             ActivationState::Executing
             | ActivationState::Action(_)
@@ -77,24 +71,26 @@ impl Execution {
     }
 
     pub(super) fn step(&self) -> &Step {
-        self.definition.definition.step(self.active.activation.step)
+        self.definition.definition.step(self.active.step)
     }
 
     /// How this execution's attempts are known to breakers.
     pub(super) fn probe(&self) -> Probe {
-        let ActivationRef { run, activation } = self.active.at();
-        Probe { run, activation }
+        Probe {
+            run: self.run.number,
+            activation: self.active.number,
+        }
     }
 
     /// Adds an event to the run's history.
-    pub(super) fn event(&self, turn: &mut Turn<'_, '_>, event: PlanEvent) {
-        self.active.note(turn, EventKind::Plan(event));
+    pub(super) fn event(&mut self, event: PlanEvent) {
+        self.run.note(&self.active, EventKind::Plan(event));
     }
 
     /// The key of the plan's record.
     pub(super) fn key(&self) -> (Namespace, WorkflowName, PlanName) {
         (
-            self.active.run.record.namespace.clone(),
+            self.run.record.namespace.clone(),
             self.definition.definition.name.clone(),
             self.plan().name.clone(),
         )
@@ -103,7 +99,7 @@ impl Execution {
     /// The plan's record; made when the plan is executed for the first time.
     pub(super) fn plan_record(&self, turn: &mut Turn<'_, '_>) -> Result<PlanRecord, StoreError> {
         let key = self.key();
-        let definition = self.active.run.record.definition;
+        let definition = self.run.record.definition;
         if let Some(record) = turn.get::<Plans>(&key)? {
             let mut record = Arc::unwrap_or_clone(record);
             if record.newest < definition {

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 /// Draws up the order; it is frozen for the whole execution.
 pub(super) fn choose(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
 ) -> Result<Vec<ExecutorIndex>, StoreError> {
     let plan = execution.plan();
     let mut order = by_priority(plan);
@@ -41,7 +41,7 @@ fn by_priority(plan: &Plan) -> Vec<ExecutorIndex> {
 /// Each execution begins one executor further than the one before.
 fn rotate(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     order: &mut [ExecutorIndex],
 ) -> Result<(), StoreError> {
     let mut record = execution.plan_record(turn)?;
@@ -63,7 +63,7 @@ fn shuffle(turn: &mut Turn<'_, '_>, order: &mut [ExecutorIndex]) {
 /// Health descending, ties as they were; as they were, too, while there are too few results.
 fn by_health(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     settings: &Health,
     order: &mut [ExecutorIndex],
 ) -> Result<(), StoreError> {

@@ -5,33 +5,30 @@ use super::execution::Execution;
 use super::tally::{self, AttemptResult};
 use super::{end, errors};
 use crate::definition::{ExecutorIndex, FallbackCondition};
-use crate::run::{self, ActivationRef, Progress, Settled, outcome_name, payload};
+use crate::run::{self, LoadedRun, WorkQueue, outcome_name, payload};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunStatus, ActionRuns, ActivationState, PlanEvent, PlanFailure, PlanState, PlanWait,
-    Verdict,
+    ActionRunStatus, ActionRuns, Activation, ActivationState, PlanEvent, PlanFailure, PlanState,
+    PlanWait, Settled, Verdict,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Draft, Outcome, Turn};
 
-/// Settles the attempt that the execution at `at` waits for.
+/// Settles the attempt that the execution waits for.
 pub(crate) fn settle(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    at: ActivationRef,
-    settled: Settled,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (active, settled): (Draft<Activation>, Settled),
 ) -> Outcome<()> {
-    let Some(execution) = Execution::load(turn, at)? else {
-        return Ok(());
-    };
-    let Some(mut state) = execution.plan_state() else {
-        return Ok(());
-    };
+    let mut execution = Execution::new(run, active);
+    let state = execution.plan_state();
+    let mut state = state.expect("only a plan that is under way waits for an attempt");
     if !run::is_failure(&settled.outcome) {
-        note_answer(turn, &execution, &state, &settled)?;
+        note_answer(turn, &mut execution, &state, &settled)?;
         let invalidations_count = state.invalidations_count;
         return end::answer(
             turn,
-            progress,
+            queue,
             execution,
             end::Answer {
                 settled,
@@ -39,23 +36,23 @@ pub(crate) fn settle(
             },
         );
     }
-    note_failure(turn, &execution, &mut state, &settled)?;
+    note_failure(turn, &mut execution, &mut state, &settled)?;
     if let Some(due_ms) = retry_at(turn, &execution, &state, &settled)? {
         state.attempt += 1;
         state.wait = PlanWait::Retry { due_ms };
-        return put_off(turn, progress, execution, state);
+        return put_off(turn, queue, execution, state);
     }
     let attempts_count = state.attempt;
-    if pass_on(turn, &execution, &mut state, attempts_count) {
-        return end::exhaust(turn, progress, execution, state.failure);
+    if pass_on(turn, &mut execution, &mut state, attempts_count) {
+        return end::exhaust(turn, queue, execution, state.failure);
     }
-    try_executors(turn, progress, execution, state)
+    try_executors(turn, queue, execution, state)
 }
 
 /// Notes that the executor has answered: the plan ends with its outcome.
 fn note_answer(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &mut Execution<'_>,
     state: &PlanState,
     settled: &Settled,
 ) -> Result<(), StoreError> {
@@ -68,7 +65,7 @@ fn note_answer(
         let event = PlanEvent::ExecutorOutcome { executor, outcome };
         (Verdict::Answer, event)
     };
-    execution.event(turn, event);
+    execution.event(event);
     let result = AttemptResult {
         is_failure: false,
         verdict,
@@ -79,7 +76,7 @@ fn note_answer(
 /// Notes that the attempt has failed, and how.
 pub(super) fn note_failure(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &mut Execution<'_>,
     state: &mut PlanState,
     settled: &Settled,
 ) -> Result<(), StoreError> {
@@ -110,7 +107,7 @@ pub(super) fn note_failure(
 /// An executor that made `attempts_count` attempts has failed; one that made none was skipped.
 pub(super) fn pass_on(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &mut Execution<'_>,
     state: &mut PlanState,
     attempts_count: u32,
 ) -> bool {
@@ -120,7 +117,7 @@ pub(super) fn pass_on(
             attempts: attempts_count,
             code: failure.code.clone(),
         };
-        execution.event(turn, event);
+        execution.event(event);
         let fallback = execution.plan().fallback.as_ref();
         if fallback.is_some_and(|fallback| fallback.condition == FallbackCondition::AnyError) {
             return true;
@@ -144,7 +141,7 @@ fn has_answered(turn: &mut Turn<'_, '_>, state: &PlanState) -> Result<bool, Stor
 /// When the same executor is tried again, in milliseconds; `None` when it is not (W12, W35).
 fn retry_at(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     state: &PlanState,
     settled: &Settled,
 ) -> Result<Option<u64>, StoreError> {
@@ -166,8 +163,8 @@ fn retry_at(
 /// Puts the executor's next attempt off until `state` says, or makes it at once when that is now.
 fn put_off(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    execution: Execution,
+    queue: &mut WorkQueue,
+    mut execution: Execution<'_>,
     state: PlanState,
 ) -> Outcome<()> {
     let PlanWait::Retry { due_ms } = state.wait else {
@@ -178,12 +175,13 @@ fn put_off(
         attempt: state.attempt,
         due_ms,
     };
-    execution.event(turn, event);
+    execution.event(event);
     if due_ms <= turn.now_ms() {
-        return try_executors(turn, progress, execution, state);
+        return try_executors(turn, queue, execution, state);
     }
-    turn.set_timer(run::wake_timer(execution.active.at(), due_ms));
-    execution.put(turn, ActivationState::Plan(state));
+    let at = execution.run.at(&execution.active);
+    turn.set_timer(run::wake_timer(at, due_ms));
+    execution.put(ActivationState::Plan(state));
     Ok(())
 }
 

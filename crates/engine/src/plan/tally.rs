@@ -21,7 +21,7 @@ pub(super) enum Gate {
 /// Lets an attempt on the executor through and notes it, or says why not.
 pub(super) fn admit(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     index: ExecutorIndex,
 ) -> Result<Gate, StoreError> {
     let executor = execution.executor(index);
@@ -55,7 +55,7 @@ pub(super) fn admit(
 /// Notes how an attempt ended; a breaker that opens or closes says so in the run's history.
 pub(super) fn note_result(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &mut Execution<'_>,
     index: ExecutorIndex,
     result: AttemptResult,
 ) -> Result<(), StoreError> {
@@ -77,9 +77,9 @@ pub(super) fn note_result(
     let executor = executor.name.clone();
     match change {
         Some(Change::Opened { until_ms }) => {
-            execution.event(turn, PlanEvent::BreakerOpened { executor, until_ms });
+            execution.event(PlanEvent::BreakerOpened { executor, until_ms });
         }
-        Some(Change::Closed) => execution.event(turn, PlanEvent::BreakerClosed { executor }),
+        Some(Change::Closed) => execution.event(PlanEvent::BreakerClosed { executor }),
         None => {}
     }
     Ok(())
@@ -96,7 +96,7 @@ pub(super) struct AttemptResult {
 /// Frees the probe of an attempt that will have no result.
 pub(super) fn free_probe(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     index: ExecutorIndex,
 ) -> Result<(), StoreError> {
     if execution.executor(index).breaker.is_some() {
@@ -110,7 +110,7 @@ pub(super) fn free_probe(
 /// Until when the executor's breaker is open, in milliseconds.
 pub(super) fn open_until_ms(
     turn: &mut Turn<'_, '_>,
-    execution: &Execution,
+    execution: &Execution<'_>,
     index: ExecutorIndex,
 ) -> Result<Option<u64>, StoreError> {
     if execution.executor(index).breaker.is_none() {

@@ -2,14 +2,13 @@
 
 use crate::definition::{Definition, RunTarget, StepKind, Tracking};
 use crate::ids::ActionRunNumber;
-use crate::run::{ActivationRef, ActiveStep};
+use crate::run::{self, ActivationRef};
 use crate::tables::{ActionRunOwner, Activation, ActivationState, EventKind, PlanEvent};
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 
 /// An attempt on an executor whose tracking is `async`.
 pub(crate) struct Tracked {
-    active: ActiveStep,
+    at: ActivationRef,
     /// How long after its acceptance a report may come, in milliseconds.
     pub(crate) timeout_ms: u64,
 }
@@ -20,12 +19,13 @@ pub(crate) fn tracked(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome
     let ActionRunOwner::Step { run, activation } = owner else {
         return Ok(None);
     };
-    let Some(active) = ActiveStep::load(turn, ActivationRef { run, activation })? else {
-        return Ok(None);
-    };
-    let record = pinned(turn, active.run.record.definition)?;
-    let timeout_ms = report_timeout_ms(&record.definition, &active.activation);
-    Ok(timeout_ms.map(|timeout_ms| Tracked { active, timeout_ms }))
+    let at = ActivationRef { run, activation };
+    let mut run = run::load(turn, run)?;
+    let definition = run.definition.clone();
+    let active = run.activation(turn, activation)?;
+    let timeout_ms = active.and_then(|active| report_timeout_ms(&definition.definition, active));
+    run::put_back(turn, run);
+    Ok(timeout_ms.map(|timeout_ms| Tracked { at, timeout_ms }))
 }
 
 /// How long after its acceptance the outcome of the attempt that `active` makes may come, in
@@ -53,11 +53,14 @@ impl Tracked {
         turn: &mut Turn<'_, '_>,
         action_run: ActionRunNumber,
         deadline_ms: u64,
-    ) {
+    ) -> Outcome<()> {
         let event = PlanEvent::AwaitingReport {
             action_run,
             deadline_ms,
         };
-        self.active.note(turn, EventKind::Plan(event));
+        let mut run = run::load(turn, self.at.run)?;
+        run.note_of(turn, self.at.activation, EventKind::Plan(event))?;
+        run::put_back(turn, run);
+        Ok(())
     }
 }

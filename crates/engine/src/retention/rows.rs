@@ -5,8 +5,8 @@ use crate::run;
 use crate::store::StoreError;
 use crate::tables::{
     ActionRunKeys, ActionRunRecord, ActionRuns, ActionRunsByAction, History, IdempotencyKeys,
-    PayloadOwner, PayloadRef, Payloads, RunNames, RunRecord, RunRemains, RunRemainsRecord, Runs,
-    SignalIds,
+    PayloadOwner, PayloadRef, Payloads, PendingWorks, RunNames, RunRecord, RunRemains,
+    RunRemainsRecord, Runs, SignalIds, SignalsWaiting, StepResults, Table,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
@@ -17,11 +17,13 @@ pub(super) fn forget_run(
     number: RunNumber,
     room: &mut usize,
 ) -> Outcome<()> {
-    let run = run::load(turn, number)?.record;
+    let run = turn.get::<Runs>(&number)?;
+    let run = run.expect("a run is kept until it is forgotten");
     forget_names(turn, number, &run)?;
     turn.delete::<Runs>(&number);
-    // The record, its name and key, and the rows of the indexes.
-    *room = room.saturating_sub(7 + run.attributes.len());
+    let indexed_count = run::forget_indexes(turn, number, &run)?;
+    // The record, its name and its key.
+    *room = room.saturating_sub(3 + indexed_count);
     let remains = RunRemainsRecord {
         payloads_count: run.payloads_count,
         last_action_run: run.last_action_run,
@@ -49,14 +51,11 @@ pub(super) fn sweep_remains(
     mut remains: RunRemainsRecord,
     room: &mut usize,
 ) -> Result<(), StoreError> {
-    for (key, _) in turn.list::<History>(&number, *room)? {
-        turn.delete::<History>(&key);
-        *room -= 1;
-    }
-    for (key, _) in turn.list::<SignalIds>(&number, *room)? {
-        turn.delete::<SignalIds>(&key);
-        *room -= 1;
-    }
+    sweep::<History>(turn, number, room)?;
+    sweep::<SignalIds>(turn, number, room)?;
+    sweep::<SignalsWaiting>(turn, number, room)?;
+    sweep::<StepResults>(turn, number, room)?;
+    sweep::<PendingWorks>(turn, number, room)?;
     while remains.payloads_count > 0 && *room > 0 {
         remains.payloads_count -= 1;
         turn.delete::<Payloads>(&PayloadRef {
@@ -81,6 +80,19 @@ pub(super) fn sweep_remains(
         (0, _) => turn.put::<RunRemains>(&number, remains),
         (_, true) => turn.delete::<RunRemains>(&number),
         (_, false) => {}
+    }
+    Ok(())
+}
+
+/// Deletes rows of a table whose keys begin with the run, as many as there is room for.
+fn sweep<T: Table>(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    room: &mut usize,
+) -> Result<(), StoreError> {
+    for key in turn.keys::<T>(&number, *room)? {
+        turn.delete::<T>(&key);
+        *room -= 1;
     }
     Ok(())
 }

@@ -1,186 +1,143 @@
 //! The work list: what happens to runs within one turn.
 
-use super::decide::InputVerdict;
-use super::loaded::ActivationRef;
-use super::{child, decide, enter, execute, finish, settle};
+use super::loaded::{LoadedRun, load_if_kept, put_back};
+use super::{child, continuation, decide, enter, execute, finish, settle};
 use crate::command::Subject;
-use crate::definition::{BuiltInTerminal, StepIndex, Target};
-use crate::ids::{OutcomeName, RunNumber};
-use crate::limits::ADVANCE_STEPS_MAX;
-use crate::tables::{DefinitionNumber, ParentLink, PayloadRef};
+use crate::definition::{BuiltInTerminal, Target};
+use crate::ids::RunNumber;
+use crate::limits::RUN_STEPS_MAX;
+use crate::tables::Work;
 use crate::turn::{Outcome, Turn};
 use std::collections::VecDeque;
 
-/// One piece of work.
-pub(crate) enum Work {
-    /// A run enters a step.
-    Enter { run: RunNumber, step: StepIndex },
-    /// A run step's target is invoked, for the first time or again.
-    Execute { run: RunNumber, activation: u32 },
-    /// A child run is begun for a step; its input may still need a verdict (W4).
-    BeginChild { run: RunNumber, activation: u32 },
-    /// The verdict on a child's input came in (W4).
-    DecideChild {
-        run: RunNumber,
-        activation: u32,
-        definition: DefinitionNumber,
-        verdict: InputVerdict,
-    },
-    /// An outcome came in for an activation.
-    Settle {
-        run: RunNumber,
-        activation: u32,
-        settled: Settled,
-    },
-    /// A child has ended while the run that waits for it was set aside.
-    HearChild {
-        run: RunNumber,
-        activation: u32,
-        child: RunNumber,
-    },
-    /// A run reaches a terminal.
-    Finish {
-        run: RunNumber,
-        terminal: Target,
-        detail: Option<String>,
-    },
-    /// A run is cancelled, by a caller or with its parent (W17, W18).
-    Cancel {
-        run: RunNumber,
-        reason: Option<String>,
-    },
-}
-
-impl Work {
-    /// Whose work it is.
-    fn run(&self) -> RunNumber {
-        match self {
-            Self::Enter { run, .. }
-            | Self::Execute { run, .. }
-            | Self::BeginChild { run, .. }
-            | Self::DecideChild { run, .. }
-            | Self::Settle { run, .. }
-            | Self::HearChild { run, .. }
-            | Self::Finish { run, .. }
-            | Self::Cancel { run, .. } => *run,
-        }
-    }
-}
-
-/// What a step's target came back with.
-pub(crate) struct Settled {
-    /// The outcome.
-    pub(crate) outcome: OutcomeName,
-    /// The output, stored with the run.
-    pub(crate) output: Option<PayloadRef>,
-    /// What went wrong, in words, where the outcome does not say.
-    pub(crate) reason: Option<String>,
-    /// False for a failure that must skip the step's retries (A5, W12).
-    pub(crate) is_retryable: bool,
-}
-
 /// The work that is left in this turn.
-pub(crate) struct Progress {
-    queue: VecDeque<Work>,
-    steps_count: u32,
+#[derive(Default)]
+pub(crate) struct WorkQueue {
+    works: VecDeque<(RunNumber, Work)>,
 }
 
-impl Progress {
-    /// Adds a piece of work.
-    pub(crate) fn push(&mut self, work: Work) {
-        self.queue.push_back(work);
+impl WorkQueue {
+    /// Adds a piece of work on `run`.
+    pub(crate) fn push(&mut self, run: RunNumber, work: Work) {
+        self.works.push_back((run, work));
     }
 
-    /// Counts a step that `run` enters, or that it tries again at once; false when the turn has
-    /// taken as many as it may (W16): the run then ends. All runs of a turn share the count, which
-    /// bounds the turn: a parent has fewer steps left by those that its children take in it.
-    pub(crate) fn count_step(&mut self, run: RunNumber) -> bool {
-        self.steps_count += 1;
-        let is_within = self.steps_count <= ADVANCE_STEPS_MAX;
+    /// Counts a step that the run enters, or that it tries again at once. False when the run has taken as many as it
+    /// may without a wait (W16): it then ends.
+    pub(crate) fn count_step(&mut self, turn: &mut Turn<'_, '_>, run: &mut LoadedRun) -> bool {
+        turn.spend_step();
+        run.record.steps_since_wait += 1;
+        let is_within = run.record.steps_since_wait <= RUN_STEPS_MAX;
         if !is_within {
-            self.push(Work::Finish {
-                run,
+            let work = Work::Finish {
                 terminal: Target::BuiltIn(BuiltInTerminal::Failed),
                 detail: Some("max step limit reached".to_owned()),
-            });
+            };
+            self.push(run.number, work);
         }
         is_within
     }
 }
 
-/// Does `work` and everything that follows from it, until all runs wait or have ended. Runs that
-/// are set aside stay as they are (design rule 10).
-pub(crate) fn advance(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<()> {
-    advance_counted(turn, work).map(drop)
+/// Does `work` and everything that follows from it, until all runs wait or have ended, or until the turn has reached
+/// its budget: a continuation does the rest in a later entry. Runs that are set aside stay as they are (design rule 10).
+pub(crate) fn advance(turn: &mut Turn<'_, '_>, run: RunNumber, work: Work) -> Outcome<()> {
+    advance_all(turn, run, [work])
 }
 
-/// As [`advance`]; returns the steps that were taken, for a turn that has more work to do.
-pub(crate) fn advance_counted(turn: &mut Turn<'_, '_>, work: Work) -> Outcome<u32> {
-    advance_all(turn, [work])
+/// As [`advance`], where what the run waited for came from outside.
+pub(crate) fn advance_after_wait(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    work: Work,
+) -> Outcome<()> {
+    if !turn.is_quarantined(number)
+        && let Some(mut run) = load_if_kept(turn, number)?
+    {
+        run.end_wait();
+        put_back(turn, run);
+    }
+    advance(turn, number, work)
 }
 
-/// As [`advance_counted`], of several pieces of work.
+/// As [`advance`], with several pieces of work on one run.
 pub(super) fn advance_all(
     turn: &mut Turn<'_, '_>,
+    run: RunNumber,
     works: impl IntoIterator<Item = Work>,
-) -> Outcome<u32> {
-    let mut progress = Progress {
-        queue: works.into_iter().collect(),
-        steps_count: 0,
-    };
-    while let Some(work) = progress.queue.pop_front() {
-        let run = work.run();
-        if turn.is_quarantined(run) {
+) -> Outcome<()> {
+    let works = works.into_iter().map(|work| (run, work)).collect();
+    carry_out_all(turn, WorkQueue { works }, None)
+}
+
+/// Takes up the work of a run that was put off.
+pub(super) fn go_on(
+    turn: &mut Turn<'_, '_>,
+    run: RunNumber,
+    works: impl IntoIterator<Item = Work>,
+) -> Outcome<()> {
+    let works = works.into_iter().map(|work| (run, work)).collect();
+    carry_out_all(turn, WorkQueue { works }, Some(run))
+}
+
+fn carry_out_all(
+    turn: &mut Turn<'_, '_>,
+    mut queue: WorkQueue,
+    continued: Option<RunNumber>,
+) -> Outcome<()> {
+    while let Some((number, work)) = queue.works.pop_front() {
+        if turn.is_quarantined(number) {
             continue;
         }
-        turn.suspect(Subject::RunNumber(run));
-        match work {
-            Work::Enter { run, step } => enter::enter(turn, &mut progress, run, step)?,
-            Work::Execute { run, activation } => {
-                execute::execute(turn, &mut progress, ActivationRef { run, activation })?;
-            }
-            Work::BeginChild { run, activation } => {
-                child::begin(turn, &mut progress, ActivationRef { run, activation })?;
-            }
-            Work::DecideChild {
-                run,
+        turn.suspect(Subject::RunNumber(number));
+        let Some(mut run) = load_if_kept(turn, number)? else {
+            continue;
+        };
+        // Work on a run is done in its order.
+        let is_behind = run.record.continuation.is_some() && continued != Some(number);
+        if is_behind || turn.is_spent() {
+            continuation::put_off(turn, &mut run, work);
+        } else {
+            carry_out(turn, &mut queue, &mut run, work)?;
+        }
+        put_back(turn, run);
+    }
+    Ok(())
+}
+
+fn carry_out(
+    turn: &mut Turn<'_, '_>,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    work: Work,
+) -> Outcome<()> {
+    match work {
+        Work::Enter { step } => enter::enter(turn, queue, run, step),
+        Work::Execute { activation } => execute::execute(turn, queue, run, activation),
+        Work::BeginChild { activation } => child::begin(turn, queue, run, activation),
+        Work::DecideChild {
+            activation,
+            definition,
+            verdict,
+        } => {
+            let decision = decide::Decision {
                 activation,
                 definition,
                 verdict,
-            } => {
-                let at = ActivationRef { run, activation };
-                let decision = decide::Decision {
-                    definition,
-                    verdict,
-                };
-                decide::decide(turn, &mut progress, at, decision)?;
-            }
-            Work::Settle {
-                run,
-                activation,
-                settled,
-            } => {
-                let at = ActivationRef { run, activation };
-                settle::settle(turn, &mut progress, at, settled)?;
-            }
-            Work::HearChild {
-                run,
-                activation,
-                child,
-            } => {
-                let link = ParentLink { run, activation };
-                finish::tell_parent(turn, &mut progress, child, link)?;
-            }
-            Work::Finish {
-                run,
-                terminal,
-                detail,
-            } => {
-                let ending = finish::Ending { terminal, detail };
-                finish::finish(turn, &mut progress, run, ending)?;
-            }
-            Work::Cancel { run, reason } => finish::cancel(turn, &mut progress, run, reason)?,
+            };
+            decide::decide(turn, queue, run, decision)
         }
+        Work::Settle {
+            activation,
+            settled,
+        } => settle::settle(turn, queue, run, (activation, settled)),
+        Work::ChildEnded { activation, child } => {
+            finish::hear_child(turn, queue, run, (activation, child))
+        }
+        Work::Finish { terminal, detail } => {
+            let ending = finish::Ending { terminal, detail };
+            finish::finish(turn, queue, run, ending)
+        }
+        Work::Cancel { reason } => finish::cancel(turn, queue, run, reason),
     }
-    Ok(progress.steps_count)
 }

@@ -1,11 +1,13 @@
 //! Cancelling a run (W18).
 
-use super::advance::{Work, advance};
+use super::advance::advance;
+use super::loaded::put_back;
 use super::open::find;
 use crate::ids::{Namespace, RunId};
 use crate::quarantine::cut;
 use crate::rejection::Rejection;
 use crate::reply::Done;
+use crate::tables::Work;
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +33,9 @@ impl CancelRun {
             .into());
         }
         let reason = self.reason.as_deref().map(cut);
-        let run = run.number;
-        advance(turn, Work::Cancel { run, reason })?;
+        let number = run.number;
+        put_back(turn, run);
+        advance(turn, number, Work::Cancel { reason })?;
         Ok(Done {})
     }
 }

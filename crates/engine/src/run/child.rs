@@ -1,7 +1,7 @@
 //! Child workflows (W5, W17).
 
-use super::advance::{Progress, Settled, Work};
-use super::loaded::{ActivationRef, ActiveStep};
+use super::advance::WorkQueue;
+use super::loaded::LoadedRun;
 use super::open::{Opening, Parent, open, payload};
 use super::outcome;
 use crate::definition::{RunTarget, StepIndex, StepKind};
@@ -11,37 +11,37 @@ use crate::json::Json;
 use crate::limits::NESTING_MAX;
 use crate::rejection::Rejection;
 use crate::tables::{
-    ActivationState, DefinitionNumber, EventKind, InputChecks, ParentLink, RunRecord, RunStatus,
-    TriggeredBy,
+    Activation, ActivationState, Awaited, DefinitionNumber, EventKind, InputChecks, ParentLink,
+    RunRecord, Settled, TriggeredBy, Work,
 };
-use crate::turn::{Halt, Outcome, Turn};
-use crate::workflow::{Resolved, newest, pinned};
+use crate::turn::{Draft, Halt, Outcome, Turn};
+use crate::workflow::{Resolved, newest};
 
 /// Begins the child of an active step, or asks for the verdict on its input first (W4).
 pub(super) fn begin(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    at: ActivationRef,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u32,
 ) -> Outcome<()> {
-    let Some(mut parent) = ActiveStep::load(turn, at)? else {
+    let Some(mut active) = run.take(turn, activation)? else {
         return Ok(());
     };
-    let resolved = match target_of(turn, &parent)? {
+    let resolved = match target_of(turn, run, &active)? {
         Ok(resolved) => resolved,
-        Err(refusal) => return refuse(turn, progress, parent, refusal),
+        Err(refusal) => return refuse(turn, queue, run, (active, refusal)),
     };
     if resolved.record.definition.input_schema.is_none() {
-        return start(turn, progress, parent, resolved.number);
+        return start(turn, queue, run, (active, resolved.number));
     }
-    parent.activation.state = ActivationState::ChildInput {
+    active.state = ActivationState::ChildInput {
         definition: resolved.number,
     };
-    parent.run.record.status = RunStatus::Waiting;
-    parent.put(turn);
-    turn.put::<InputChecks>(&(at.run, at.activation), ());
+    run.put_back(active);
+    turn.put::<InputChecks>(&(run.number, activation), ());
     turn.effect(Effect::CheckChildInput {
-        parent: at.run,
-        activation: at.activation,
+        parent: run.number,
+        activation,
     });
     Ok(())
 }
@@ -49,15 +49,13 @@ pub(super) fn begin(
 /// Starts the child, in its parent's turn: so it is never doubled (W20).
 pub(super) fn start(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut parent: ActiveStep,
-    definition: DefinitionNumber,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (mut active, definition): (Draft<Activation>, DefinitionNumber),
 ) -> Outcome<()> {
-    let at = parent.at();
-    let input = payload(turn, parent.activation.input)?;
-    let record = &mut parent.run.record;
+    let input = payload(turn, active.input)?;
     let opening = Opening {
-        namespace: record.namespace.clone(),
+        namespace: run.record.namespace.clone(),
         run_id: None,
         definition,
         input: (*input).clone(),
@@ -65,23 +63,20 @@ pub(super) fn start(
         triggered_by: TriggeredBy::Parent,
         parent: Some(Parent {
             link: ParentLink {
-                run: at.run,
-                activation: at.activation,
+                run: run.number,
+                activation: active.number,
             },
-            id: record.id.clone(),
+            id: run.record.id.clone(),
         }),
-        nesting: record.nesting + 1,
-        trace: record.trace,
+        nesting: run.record.nesting + 1,
+        trace: run.record.trace,
     };
     let child = open(turn, opening)?;
-    record.status = RunStatus::Waiting;
-    parent.activation.state = ActivationState::Child(child.number);
-    parent.note(turn, EventKind::ChildStarted { child: child.id });
-    parent.put(turn);
-    progress.push(Work::Enter {
-        run: child.number,
-        step: StepIndex::START,
-    });
+    active.state = ActivationState::Child(child.number);
+    run.note(&active, EventKind::ChildStarted { child: child.id });
+    run.put_back(active);
+    let step = StepIndex::START;
+    queue.push(child.number, Work::Enter { step });
     Ok(())
 }
 
@@ -94,38 +89,47 @@ pub(super) struct Refusal {
 /// Settles the step of a child that cannot be started.
 pub(super) fn refuse(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut parent: ActiveStep,
-    refusal: Refusal,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (mut active, refusal): (Draft<Activation>, Refusal),
 ) -> Outcome<()> {
     let output = Json::error(refusal.outcome, &refusal.detail);
-    let output = parent.run.store_payload(turn, output);
+    let output = run.store_payload(turn, output);
     let kind = EventKind::ChildRefused {
         detail: refusal.detail.clone(),
     };
-    parent.note(turn, kind);
-    let at = parent.at();
-    parent.put(turn);
-    progress.push(at.settle(Settled {
+    run.note(&active, kind);
+    active.state = ActivationState::Executing;
+    let activation = active.number;
+    run.put_back(active);
+    let settled = Settled {
+        from: Awaited::Nothing,
         outcome: outcome::name::of(refusal.outcome),
         output: Some(output),
         reason: Some(refusal.detail),
         is_retryable: true,
-    }));
+    };
+    let work = Work::Settle {
+        activation,
+        settled,
+    };
+    queue.push(run.number, work);
     Ok(())
 }
 
 /// The definition that the step's target names.
-fn target_of(turn: &mut Turn<'_, '_>, parent: &ActiveStep) -> Outcome<Result<Resolved, Refusal>> {
-    let run = &parent.run.record;
-    let definition = pinned(turn, run.definition)?;
-    let StepKind::Run(step) = &definition.definition.step(parent.activation.step).kind else {
+fn target_of(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &Activation,
+) -> Outcome<Result<Resolved, Refusal>> {
+    let StepKind::Run(step) = &run.definition.definition.step(active.step).kind else {
         panic!("only run steps have children");
     };
     let RunTarget::Workflow { name, version } = &step.target else {
         panic!("only steps that target a workflow have children");
     };
-    if run.nesting >= NESTING_MAX {
+    if run.record.nesting >= NESTING_MAX {
         let detail =
             format!("expected at most {NESTING_MAX} runs within runs, but this is one more");
         return Ok(Err(Refusal {
@@ -133,7 +137,7 @@ fn target_of(turn: &mut Turn<'_, '_>, parent: &ActiveStep) -> Outcome<Result<Res
             detail,
         }));
     }
-    resolve(turn, run, name, version.as_ref())
+    resolve(turn, &run.record, name, version.as_ref())
 }
 
 fn resolve(

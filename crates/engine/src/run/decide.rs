@@ -1,14 +1,13 @@
 //! The verdict on a child's input: an obligation that is met outside `apply` (W4).
 
-use super::advance;
-use super::advance::{Progress, Work};
+use super::advance::{WorkQueue, advance_after_wait};
 use super::child::{self, Refusal};
-use super::loaded::{ActivationRef, ActiveStep, load};
+use super::loaded::{LoadedRun, load, put_back};
 use super::outcome::name;
 use crate::ids::{Namespace, RunNumber};
 use crate::rejection::Rejection;
 use crate::reply::Done;
-use crate::tables::{ActivationState, DefinitionNumber, InputChecks};
+use crate::tables::{ActivationState, DefinitionNumber, InputChecks, InputVerdict, Work};
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
 
@@ -25,18 +24,6 @@ pub struct DecideChildInput {
     pub verdict: InputVerdict,
 }
 
-/// What a check of an input against a schema found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InputVerdict {
-    /// It satisfies the schema.
-    Valid,
-    /// It does not.
-    Invalid {
-        /// The failing path and why.
-        detail: String,
-    },
-}
-
 impl DecideChildInput {
     pub(crate) fn apply(&self, turn: &mut Turn<'_, '_>, _: &Namespace) -> Outcome<Done> {
         if turn
@@ -45,33 +32,33 @@ impl DecideChildInput {
         {
             return Err(Rejection::ActivationGone.into());
         }
-        let run = load(turn, self.parent)?.record;
+        let mut run = load(turn, self.parent)?;
         if turn.is_quarantined(self.parent) {
-            return Err(Rejection::RunQuarantined(run.id.clone()).into());
+            return Err(Rejection::RunQuarantined(run.record.id.clone()).into());
         }
         turn.delete::<InputChecks>(&(self.parent, self.activation));
-        let active = run
-            .activation(self.activation)
-            .ok_or(Rejection::ActivationGone)?;
+        let active = run.activation(turn, self.activation)?;
+        let active = active.ok_or(Rejection::ActivationGone)?;
         let ActivationState::ChildInput { definition } = active.state else {
             return Err(Rejection::ActivationGone.into());
         };
         if definition != self.definition {
             return Err(Rejection::InputVerdictStale.into());
         }
+        put_back(turn, run);
         let work = Work::DecideChild {
-            run: self.parent,
             activation: self.activation,
             definition,
             verdict: self.verdict.clone(),
         };
-        advance::advance(turn, work)?;
+        advance_after_wait(turn, self.parent, work)?;
         Ok(Done {})
     }
 }
 
 /// What the check of a child's input gave.
 pub(super) struct Decision {
+    pub(super) activation: u32,
     pub(super) definition: DefinitionNumber,
     pub(super) verdict: InputVerdict,
 }
@@ -79,16 +66,16 @@ pub(super) struct Decision {
 /// Starts the child, or settles its step with `execution_failure`.
 pub(super) fn decide(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    at: ActivationRef,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
     decision: Decision,
 ) -> Outcome<()> {
-    let Some(parent) = ActiveStep::load(turn, at)? else {
+    let Some(active) = run.take(turn, decision.activation)? else {
         return Ok(());
     };
     let detail = match decision.verdict {
         InputVerdict::Valid => {
-            return child::start(turn, progress, parent, decision.definition);
+            return child::start(turn, queue, run, (active, decision.definition));
         }
         InputVerdict::Invalid { detail } => Rejection::InputInvalid(detail).to_string(),
     };
@@ -96,5 +83,5 @@ pub(super) fn decide(
         outcome: name::EXECUTION_FAILURE,
         detail,
     };
-    child::refuse(turn, progress, parent, refusal)
+    child::refuse(turn, queue, run, (active, refusal))
 }

@@ -1,104 +1,109 @@
 //! Entering a step.
 
-use super::advance::{Progress, Settled};
-use super::loaded::{ActivationRef, ActiveStep, Loaded, load};
+use super::advance::WorkQueue;
+use super::loaded::{ActivationRef, LoadedRun};
 use super::outcome::name;
 use super::render;
 use crate::definition::{RunStep, StepIndex, StepKind, WaitStep};
-use crate::ids::RunNumber;
 use crate::json::Json;
-use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, EventKind, RunStatus, SignalsWaiting, TimerKey, TimerKind,
+    Activation, ActivationState, Awaited, EventKind, Settled, SignalsWaiting, TimerKey, TimerKind,
+    Work,
 };
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Draft, Outcome, Turn};
 
 /// A run enters `step`: its mapping is resolved once, for all attempts.
 pub(super) fn enter(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    number: RunNumber,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
     step: StepIndex,
 ) -> Outcome<()> {
-    if !progress.count_step(number) {
+    if !run.record.status.is_open() || !queue.count_step(turn, run) {
         return Ok(());
     }
-    let mut run = load(turn, number)?;
-    let definition = pinned(turn, run.record.definition)?;
-    run.record.status = RunStatus::Running;
-    run.note(turn, step, EventKind::StepStarted);
-    let entered = activate(turn, run, step);
+    let active = run.activate(turn.now_ms(), step);
+    run.note(&active, EventKind::StepStarted);
+    let definition = run.definition.clone();
     match &definition.definition.step(step).kind {
-        StepKind::Run(run_step) => enter_run_step(turn, progress, entered, run_step),
-        StepKind::Wait(wait) => enter_wait_step(turn, progress, entered, wait),
+        StepKind::Run(run_step) => {
+            let work = enter_run_step(turn, run, active, run_step)?;
+            queue.push(run.number, work);
+        }
+        StepKind::Wait(wait) => {
+            if let Some(work) = enter_wait_step(turn, run, active, wait)? {
+                queue.push(run.number, work);
+            }
+        }
     }
+    Ok(())
 }
 
 fn enter_run_step(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut entered: ActiveStep,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
     step: &RunStep,
-) -> Outcome<()> {
-    let at = entered.at();
+) -> Outcome<Work> {
+    let activation = active.number;
     let mapped = match &step.input {
-        None => Ok(entered.run.record.input),
-        Some(template) => render::render(turn, &entered.run.record, template)?
-            .map(|input| entered.run.store_payload(turn, input)),
+        None => Ok(run.record.input),
+        Some(template) => render::stored(turn, run, template)?,
     };
-    match mapped {
+    let work = match mapped {
         Ok(input) => {
-            entered.activation.input = input;
-            progress.push(at.execute());
+            active.input = input;
+            Work::Execute { activation }
         }
-        Err(too_large) => {
-            let message = format!(
-                "expected a mapped input of at most {PAYLOAD_BYTES_MAX} bytes, but it has {} or more",
-                too_large.bytes
-            );
+        Err(refusal) => {
+            let message = format!("expected a mapped input {refusal}");
             let output = Json::error("input_too_large", &message);
-            let output = entered.run.store_payload(turn, output);
-            progress.push(at.settle(Settled {
+            let settled = Settled {
+                from: Awaited::Nothing,
                 outcome: name::of(name::EXECUTION_FAILURE),
-                output: Some(output),
+                output: Some(run.store_payload(turn, output)),
                 reason: Some(message),
                 is_retryable: false,
-            }));
+            };
+            Work::Settle {
+                activation,
+                settled,
+            }
         }
-    }
-    entered.put(turn);
-    Ok(())
+    };
+    run.put_back(active);
+    Ok(work)
 }
 
 fn enter_wait_step(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut entered: ActiveStep,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
     wait: &WaitStep,
-) -> Outcome<()> {
-    let at = entered.at();
-    if let Some(settled) = take_stored_signal(turn, &entered, wait)? {
-        progress.push(at.settle(settled));
-        entered.put(turn);
-        return Ok(());
+) -> Outcome<Option<Work>> {
+    if let Some(settled) = take_stored_signal(turn, run, (&active, wait))? {
+        let activation = active.number;
+        run.put_back(active);
+        return Ok(Some(Work::Settle {
+            activation,
+            settled,
+        }));
     }
     let deadline_ms = wait
         .timeout_ms
         .map(|timeout| turn.now_ms().saturating_add(timeout));
     if let Some(due_ms) = deadline_ms {
-        turn.set_timer(signal_timer(at, due_ms));
+        turn.set_timer(signal_timer(run.at(&active), due_ms));
     }
     let kind = EventKind::WaitingForSignal {
         signal_type: wait.signal_type.clone(),
         deadline_ms,
     };
-    entered.note(turn, kind);
-    entered.activation.state = ActivationState::Signal { deadline_ms };
-    entered.run.record.status = RunStatus::Waiting;
-    entered.put(turn);
-    Ok(())
+    run.note(&active, kind);
+    active.state = ActivationState::Signal { deadline_ms };
+    run.put_back(active);
+    Ok(None)
 }
 
 /// The timer of a wait.
@@ -111,32 +116,16 @@ pub(super) fn signal_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     }
 }
 
-/// A new activation, executing, with the run's input.
-fn activate(turn: &Turn<'_, '_>, mut run: Loaded, step: StepIndex) -> ActiveStep {
-    run.record.activations_count += 1;
-    let activation = Activation {
-        number: run.record.activations_count,
-        step,
-        attempt: 1,
-        polls_count: 0,
-        started_at_ms: turn.now_ms(),
-        input: run.record.input,
-        state: ActivationState::Executing,
-    };
-    run.record.active.push(activation.clone());
-    ActiveStep { run, activation }
-}
-
 /// The oldest stored signal of the wanted type, if there is one: it satisfies this wait only (W19).
 fn take_stored_signal(
     turn: &mut Turn<'_, '_>,
-    entered: &ActiveStep,
-    wait: &WaitStep,
+    run: &mut LoadedRun,
+    (active, wait): (&Activation, &WaitStep),
 ) -> Result<Option<Settled>, StoreError> {
-    if entered.run.record.signals_count == 0 {
+    if run.record.signals_count == 0 {
         return Ok(None);
     }
-    let queue = (entered.run.number, wait.signal_type.clone());
+    let queue = (run.number, wait.signal_type.clone());
     let stored = turn.list::<SignalsWaiting>(&queue, 1)?;
     let Some((key, signal)) = stored.into_iter().next() else {
         return Ok(None);
@@ -145,8 +134,9 @@ fn take_stored_signal(
     let kind = EventKind::SignalMatched {
         signal_type: wait.signal_type.clone(),
     };
-    entered.note(turn, kind);
+    run.note(active, kind);
     Ok(Some(Settled {
+        from: Awaited::Nothing,
         outcome: name::of(name::SUCCESS),
         output: Some(signal.payload),
         reason: None,

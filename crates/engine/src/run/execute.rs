@@ -1,62 +1,66 @@
 //! Invoking a run step's target.
 
-use super::advance::{Progress, Settled, Work};
-use super::loaded::{ActivationRef, ActiveStep};
+use super::advance::WorkQueue;
+use super::loaded::LoadedRun;
 use super::outcome::name;
 use crate::action;
 use crate::definition::{RunTarget, StepKind};
 use crate::ids::{ActionName, ActionRunNumber, Namespace};
 use crate::json::Json;
 use crate::plan;
-use crate::tables::{ActionRecord, Actions, ActivationState, EventKind, RunStatus};
+use crate::tables::{
+    ActionRecord, Actions, Activation, ActivationState, Awaited, EventKind, Settled, Work,
+};
 use crate::task;
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::turn::{Draft, Outcome, Turn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Invokes the target of an active step.
 pub(super) fn execute(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    at: ActivationRef,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    activation: u32,
 ) -> Outcome<()> {
-    let Some(active) = ActiveStep::load(turn, at)? else {
+    let Some(active) = run.take(turn, activation)? else {
         return Ok(());
     };
-    let definition = pinned(turn, active.run.record.definition)?;
-    let StepKind::Run(step) = &definition.definition.step(active.activation.step).kind else {
+    let definition = run.definition.clone();
+    let StepKind::Run(step) = &definition.definition.step(active.step).kind else {
         panic!("only run steps are executed");
     };
     match &step.target {
-        RunTarget::Action(name) => execute_action(turn, progress, active, name),
+        RunTarget::Action(name) => execute_action(turn, queue, run, (active, name)),
         RunTarget::Workflow { .. } => {
-            progress.push(Work::BeginChild {
-                run: at.run,
-                activation: at.activation,
-            });
+            queue.push(run.number, Work::BeginChild { activation });
+            run.put_back(active);
             Ok(())
         }
-        RunTarget::Plan(_) => plan::execute(turn, progress, at),
+        RunTarget::Plan(_) => plan::execute(turn, queue, run, active),
     }
 }
 
 fn execute_action(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut active: ActiveStep,
-    name: &ActionName,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (mut active, name): (Draft<Activation>, &ActionName),
 ) -> Outcome<()> {
-    match open_action(turn, &mut active, name)? {
+    match open_action(turn, run, &active, name)? {
         Ok(action_run) => {
-            active.activation.state = ActivationState::Action(action_run);
-            active.run.record.status = RunStatus::Waiting;
-            active.put(turn);
-            task::make_ready(turn, action_run)
+            active.state = ActivationState::Action(action_run);
+            run.put_back(active);
+            task::make_ready(turn, Some(run), action_run)
         }
         Err(settled) => {
-            progress.push(active.at().settle(settled));
-            active.put(turn);
+            let activation = active.number;
+            let work = Work::Settle {
+                activation,
+                settled,
+            };
+            queue.push(run.number, work);
+            run.put_back(active);
             Ok(())
         }
     }
@@ -66,20 +70,20 @@ fn execute_action(
 /// cannot be invoked.
 pub(crate) fn open_action(
     turn: &mut Turn<'_, '_>,
-    active: &mut ActiveStep,
+    run: &mut LoadedRun,
+    active: &Activation,
     name: &ActionName,
 ) -> Outcome<Result<ActionRunNumber, Settled>> {
-    let namespace = active.run.record.namespace.clone();
-    let input = action::ActionInput::Stored(active.activation.input);
+    let namespace = run.record.namespace.clone();
     let action = match usable(turn, &namespace, name)? {
         Ok(action) => action,
-        Err(refusal) => return Ok(Err(refuse(turn, active, refusal))),
+        Err(refusal) => return Ok(Err(refuse(turn, run, (active, refusal)))),
     };
     let opening = action::Opening {
         namespace,
         name: name.clone(),
-        owner: action::Owner::Step(active),
-        input,
+        owner: action::Owner::Step(run, active),
+        input: action::ActionInput::Stored(active.input),
         priority: action::PRIORITY_DEFAULT,
         labels: BTreeMap::new(),
         idempotency_key: None,
@@ -89,7 +93,7 @@ pub(crate) fn open_action(
         action: name.clone(),
         action_run,
     };
-    active.note(turn, kind);
+    run.note(active, kind);
     Ok(Ok(action_run))
 }
 
@@ -101,12 +105,17 @@ struct Refusal {
 }
 
 /// What comes back of an action that cannot be invoked.
-fn refuse(turn: &mut Turn<'_, '_>, active: &mut ActiveStep, refusal: Refusal) -> Settled {
-    active.note(turn, refusal.event);
+fn refuse(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    (active, refusal): (&Activation, Refusal),
+) -> Settled {
+    run.note(active, refusal.event);
     let output = Json::error(refusal.outcome, &refusal.message);
     Settled {
+        from: Awaited::Nothing,
         outcome: name::of(refusal.outcome),
-        output: Some(active.run.store_payload(turn, output)),
+        output: Some(run.store_payload(turn, output)),
         reason: Some(refusal.message),
         is_retryable: false,
     }

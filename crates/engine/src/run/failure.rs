@@ -1,6 +1,6 @@
 //! Why a run failed, in words: its `detail`.
 
-use super::advance::Settled;
+use super::loaded::LoadedRun;
 use super::open::payload;
 use super::outcome::name;
 use crate::definition::{Definition, Segment, Step, Target, TerminalStatus};
@@ -8,7 +8,7 @@ use crate::ids::OutcomeName;
 use crate::json::{self, Json};
 use crate::quarantine::cut;
 use crate::store::StoreError;
-use crate::tables::{RunRecord, TaskError};
+use crate::tables::{Settled, StepResults, TaskError};
 use crate::turn::Turn;
 
 /// A step that is left for where its outcome leads.
@@ -25,7 +25,7 @@ impl Exit<'_> {
     pub(super) fn detail(
         &self,
         turn: &mut Turn<'_, '_>,
-        run: &RunRecord,
+        run: &LoadedRun,
     ) -> Result<Option<String>, StoreError> {
         match self.definition.status_at(self.target) {
             None | Some(TerminalStatus::Completed | TerminalStatus::Cancelled) => return Ok(None),
@@ -46,11 +46,13 @@ impl Exit<'_> {
 fn last_failure(
     turn: &mut Turn<'_, '_>,
     definition: &Definition,
-    run: &RunRecord,
+    run: &LoadedRun,
 ) -> Result<Option<String>, StoreError> {
-    let results = run.results.iter();
-    let failed = results.filter(|(_, result)| is_failure(&result.outcome));
-    let Some((step, result)) = failed.max_by_key(|(_, result)| result.order) else {
+    let results = turn.list::<StepResults>(&run.number, usize::MAX)?;
+    let failed = results
+        .iter()
+        .filter(|(_, result)| is_failure(&result.outcome));
+    let Some(((_, step), result)) = failed.max_by_key(|(_, result)| result.order) else {
         return Ok(None);
     };
     let error = match result.output {

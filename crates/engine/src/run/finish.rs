@@ -1,8 +1,9 @@
 //! A run reaches a terminal, or is cancelled (W17, W18, W4).
 
-use super::advance::{Progress, Settled, Work};
+use super::advance::WorkQueue;
+use super::attributes;
 use super::enter::signal_timer;
-use super::loaded::{ActivationRef, Loaded, load, load_if_kept};
+use super::loaded::{LoadedRun, record};
 use super::open::payload;
 use super::outcome::name;
 use super::render;
@@ -10,17 +11,16 @@ use super::settle::wake_timer;
 use crate::definition::{BuiltInTerminal, Definition, Target, Template, TerminalStatus};
 use crate::ids::RunNumber;
 use crate::json::Json;
-use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::plan;
+use crate::quarantine::cut;
 use crate::schedule;
 use crate::store::StoreError;
 use crate::tables::{
-    ActivationState, End, EventKind, InputChecks, ParentLink, RunRecord, RunStatus, SignalsWaiting,
-    TriggeredBy,
+    ActivationState, Awaited, End, EventKind, InputChecks, RunRecord, RunStatus, Settled,
+    TriggeredBy, Work,
 };
 use crate::task;
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 
 /// How a run ends.
 pub(super) struct Ending {
@@ -31,17 +31,16 @@ pub(super) struct Ending {
 /// Ends the run and tells its parent.
 pub(super) fn finish(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    number: RunNumber,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
     ending: Ending,
 ) -> Outcome<()> {
-    let mut run = load(turn, number)?;
     if !run.record.status.is_open() {
         return Ok(());
     }
-    let definition = pinned(turn, run.record.definition)?;
+    let definition = run.definition.clone();
     let definition = &definition.definition;
-    tear_down(turn, progress, &mut run)?;
+    tear_down(turn, queue, run)?;
     let status = definition
         .status_at(ending.terminal)
         .expect("a run ends at a terminal, never at a step");
@@ -51,32 +50,38 @@ pub(super) fn finish(
             .as_ref()
             .filter(|_| status == TerminalStatus::Completed)
     });
-    set_output(turn, &mut run, template)?;
-    run.record.attributes = render::attributes(turn, &run.record, definition)?;
+    set_output(turn, run, template)?;
+    let note = attributes::compute(turn, run)?;
+    run.record.detail = match (ending.detail.as_deref(), note) {
+        (Some(detail), Some(note)) => Some(cut(&format!("{detail}; {note}"))),
+        (None, Some(note)) => Some(cut(&note)),
+        (detail, None) => detail.map(ToOwned::to_owned),
+    };
     run.record.status = RunStatus::Ended(status);
     run.record.end = Some(End {
         terminal: ending.terminal,
     });
-    run.record.detail = ending.detail.clone();
     run.record.completed_at_ms = Some(turn.now_ms());
-    run.note(turn, None, event_of(status, ending));
+    run.note_run(event_of(status, ending));
     if let TriggeredBy::Schedule { .. } = run.record.triggered_by {
         let key = (run.record.namespace.clone(), definition.name.clone());
         schedule::run_ended(turn, &key)?;
     }
-    let parent = run.record.parent;
-    run.put(turn);
-    match parent {
-        Some(link) => tell_parent(turn, progress, number, link),
-        None => Ok(()),
+    if let Some(link) = run.record.parent {
+        let work = Work::ChildEnded {
+            activation: link.activation,
+            child: run.number,
+        };
+        queue.push(link.run, work);
     }
+    Ok(())
 }
 
 /// Cancels the run; everything late is refused from now on (W18).
 pub(super) fn cancel(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    number: RunNumber,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
     reason: Option<String>,
 ) -> Outcome<()> {
     let terminal = Target::BuiltIn(BuiltInTerminal::Cancelled);
@@ -84,7 +89,7 @@ pub(super) fn cancel(
         terminal,
         detail: reason,
     };
-    finish(turn, progress, number, ending)
+    finish(turn, queue, run, ending)
 }
 
 /// The output that a terminal has of its own (W4).
@@ -108,39 +113,34 @@ fn event_of(status: TerminalStatus, ending: Ending) -> EventKind {
     }
 }
 
-/// Takes back everything that the run still waits for.
-fn tear_down(turn: &mut Turn<'_, '_>, progress: &mut Progress, run: &mut Loaded) -> Outcome<()> {
-    for active in std::mem::take(&mut run.record.active) {
-        let at = ActivationRef {
-            run: run.number,
-            activation: active.number,
+/// Takes back everything that the run still waits for. Signals that wait for nobody any more go with the run.
+fn tear_down(turn: &mut Turn<'_, '_>, queue: &mut WorkQueue, run: &mut LoadedRun) -> Outcome<()> {
+    for number in run.active(turn)? {
+        let Some(active) = run.take(turn, number)? else {
+            continue;
         };
-        match active.state {
+        let at = run.at(&active);
+        match &active.state {
             ActivationState::Executing => {}
-            ActivationState::Action(action_run) => task::cancel(turn, action_run)?,
-            ActivationState::Plan(plan) => plan::abandon(turn, at, &plan)?,
+            ActivationState::Action(action_run) => task::cancel(turn, *action_run)?,
+            ActivationState::Plan(plan) => plan::abandon(turn, run, (&active, plan))?,
             ActivationState::Signal { deadline_ms } => {
-                if let Some(due_ms) = deadline_ms {
+                if let Some(due_ms) = *deadline_ms {
                     turn.clear_timer(signal_timer(at, due_ms));
                 }
             }
             ActivationState::Child(child) => {
                 let reason = Some(format!("parent {} ended", run.record.id));
-                progress.push(Work::Cancel { run: child, reason });
+                queue.push(*child, Work::Cancel { reason });
             }
             ActivationState::ChildInput { .. } => {
                 turn.delete::<InputChecks>(&(at.run, at.activation));
             }
             ActivationState::Retry { due_ms } | ActivationState::Poll { due_ms } => {
-                turn.clear_timer(wake_timer(at, due_ms));
+                turn.clear_timer(wake_timer(at, *due_ms));
             }
         }
-    }
-    // Most runs get no signal, and need no look for one that waits.
-    if run.record.signals_count > 0 {
-        for (key, _) in turn.list::<SignalsWaiting>(&run.number, usize::MAX)? {
-            turn.delete::<SignalsWaiting>(&key);
-        }
+        run.leave(&active);
     }
     Ok(())
 }
@@ -148,43 +148,42 @@ fn tear_down(turn: &mut Turn<'_, '_>, progress: &mut Progress, run: &mut Loaded)
 /// The mapping's result, or without one the output of the step left last (W4).
 fn set_output(
     turn: &mut Turn<'_, '_>,
-    run: &mut Loaded,
+    run: &mut LoadedRun,
     template: Option<&Template>,
 ) -> Result<(), StoreError> {
     let Some(template) = template else {
-        let results = run.record.results.values();
-        let last = results.max_by_key(|result| result.order);
-        run.record.output = last.and_then(|result| result.output);
+        let last = run.record.last_left;
+        run.record.output = match last {
+            Some(step) => render::output_of(turn, run, step)?,
+            None => None,
+        };
         return Ok(());
     };
-    let output = render::render(turn, &run.record, template)?.unwrap_or_else(|too_large| {
-        let message = format!(
-            "expected an output of at most {PAYLOAD_BYTES_MAX} bytes, but it has {} or more",
-            too_large.bytes
-        );
-        Json::error("output_too_large", &message)
-    });
-    run.record.output = Some(run.store_payload(turn, output));
+    let output = match render::stored(turn, run, template)? {
+        Ok(output) => output,
+        Err(refused) => {
+            let message = format!("expected an output {refused}");
+            run.store_payload(turn, Json::error("output_too_large", &message))
+        }
+    };
+    run.record.output = Some(output);
     Ok(())
 }
 
-/// The child's end is its parent's outcome (W17).
-pub(super) fn tell_parent(
+/// A child's end is its parent's outcome (W17).
+pub(super) fn hear_child(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    child_number: RunNumber,
-    link: ParentLink,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (activation, child_number): (u32, RunNumber),
 ) -> Outcome<()> {
-    // A quarantined parent is told nothing: its turn would panic in its child's (design rule 10).
-    if turn.is_quarantined(link.run) {
+    let from = Awaited::Child(child_number);
+    let waiting = run.activation(turn, activation)?;
+    if waiting.is_none_or(|active| active.state.awaits() != from) {
         return Ok(());
     }
-    let child = load(turn, child_number)?.record;
-    // It is gone if it ended, and its retention is over, while the child was set aside.
-    let parent = load_if_kept(turn, link.run)?;
-    let Some(mut waiting) = parent.and_then(|parent| parent.active_step(link.activation)) else {
-        return Ok(());
-    };
+    let child = record(turn, child_number)?;
+    let child = child.expect("a child is kept while its parent waits for it");
     let is_completed = child.status == RunStatus::Ended(TerminalStatus::Completed);
     let outcome = name::of(if is_completed {
         name::SUCCESS
@@ -196,21 +195,29 @@ pub(super) fn tell_parent(
         None if is_completed => None,
         None => Some(error_of(&child)),
     };
-    let reason = ended_badly(&child);
-    let output = output.map(|output| waiting.run.store_payload(turn, output));
+    let output = output.map(|output| run.store_payload(turn, output));
+    // A child's steps count as its parent's, from the last time that either of them has waited.
+    if child.has_waited {
+        run.end_wait();
+    }
+    run.record.steps_since_wait += child.steps_since_wait;
     let kind = EventKind::ChildCompleted {
         child: child.id.clone(),
         outcome: outcome.clone(),
     };
-    waiting.note(turn, kind);
-    let at = waiting.at();
-    waiting.put(turn);
-    progress.push(at.settle(Settled {
+    run.note_of(turn, activation, kind)?;
+    let settled = Settled {
+        from,
         outcome,
         output,
-        reason: (!is_completed).then_some(reason),
+        reason: (!is_completed).then(|| ended_badly(&child)),
         is_retryable: true,
-    }));
+    };
+    let work = Work::Settle {
+        activation,
+        settled,
+    };
+    queue.push(run.number, work);
     Ok(())
 }
 

@@ -5,55 +5,71 @@ use crate::ids::RunNumber;
 use crate::limits::RETENTION_MS_DEFAULT;
 use crate::retention;
 use crate::tables::{
-    AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, Runs,
-    RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
+    AttributeKey, DefinitionRecord, Expiration, Expirations, Expiring, RunRecord, RunsByAttribute,
+    RunsByCompletion, RunsByStatus, RunsByWorkflow, Table,
 };
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
+use std::sync::Arc;
 
-/// Brings the indexes in line with the runs that the turn changed: only rows that differ are
-/// written, so a run that goes on costs none.
-pub(crate) fn update_indexes(turn: &mut Turn<'_, '_>) -> Outcome<()> {
-    for change in turn.changes::<Runs>()? {
-        let (before, after) = (change.before.as_deref(), change.after.as_deref());
-        if is_indexed_alike(before, after) {
-            continue;
-        }
-        let old = Rows::of(turn, change.key, before)?;
-        let new = Rows::of(turn, change.key, after)?;
-        replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
-        replace::<RunsByStatus>(turn, &old.status, &new.status);
-        replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
-        replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
-        replace::<Expirations>(turn, &old.expiration, &new.expiration);
-        for Expiration { due_ms, .. } in new.expiration {
-            turn.effect(Effect::ArmRetention { due_ms });
-        }
+/// Brings the indexes in line with a run that the turn worked on: only rows that differ are written, so a run that goes
+/// on costs none.
+pub(super) fn update(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    (before, after): (Option<&Arc<RunRecord>>, &RunRecord),
+) -> Outcome<()> {
+    let before = before.map(|record| &**record);
+    if is_indexed_alike(before, after) {
+        return Ok(());
+    }
+    let definition = pinned(turn, after.definition)?;
+    let old = before.map_or_else(Rows::default, |run| Rows::of(number, run, &definition));
+    let new = Rows::of(number, after, &definition);
+    replace::<RunsByWorkflow>(turn, &old.workflow, &new.workflow);
+    replace::<RunsByStatus>(turn, &old.status, &new.status);
+    replace::<RunsByCompletion>(turn, &old.completion, &new.completion);
+    replace::<RunsByAttribute>(turn, &old.attributes, &new.attributes);
+    replace::<Expirations>(turn, &old.expiration, &new.expiration);
+    for Expiration { due_ms, .. } in new.expiration {
+        turn.effect(Effect::ArmRetention { due_ms });
     }
     Ok(())
+}
+
+/// Takes a run that is forgotten out of the indexes; returns how many rows that were.
+pub(crate) fn forget(
+    turn: &mut Turn<'_, '_>,
+    number: RunNumber,
+    run: &RunRecord,
+) -> Outcome<usize> {
+    let definition = pinned(turn, run.definition)?;
+    let old = Rows::of(number, run, &definition);
+    let count = old.count();
+    replace::<RunsByWorkflow>(turn, &old.workflow, &[]);
+    replace::<RunsByStatus>(turn, &old.status, &[]);
+    replace::<RunsByCompletion>(turn, &old.completion, &[]);
+    replace::<RunsByAttribute>(turn, &old.attributes, &[]);
+    replace::<Expirations>(turn, &old.expiration, &[]);
+    Ok(count)
 }
 
 /// Lets an ended run expire that a sweep has passed over while it was kept (design rule 10).
 pub(super) fn expire_again(
     turn: &mut Turn<'_, '_>,
     number: RunNumber,
-    run: &RunRecord,
+    (run, definition): (&RunRecord, &DefinitionRecord),
 ) -> Outcome<()> {
-    let definition = pinned(turn, run.definition)?;
-    if let Some(expiration) = expiration(number, run, &definition) {
+    if let Some(expiration) = expiration(number, run, definition) {
         retention::expire_again(turn, expiration)?;
     }
     Ok(())
 }
 
-fn is_indexed_alike(before: Option<&RunRecord>, after: Option<&RunRecord>) -> bool {
-    match (before, after) {
-        (Some(before), Some(after)) => {
-            before.status == after.status && before.attributes == after.attributes
-        }
-        (None, None) => true,
-        (Some(_), None) | (None, Some(_)) => false,
-    }
+fn is_indexed_alike(before: Option<&RunRecord>, after: &RunRecord) -> bool {
+    before.is_some_and(|before| {
+        before.status == after.status && before.attributes == after.attributes
+    })
 }
 
 /// A run's rows in the indexes.
@@ -67,14 +83,10 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(turn: &mut Turn<'_, '_>, number: RunNumber, run: Option<&RunRecord>) -> Outcome<Self> {
-        let Some(run) = run else {
-            return Ok(Self::default());
-        };
-        let definition = pinned(turn, run.definition)?;
+    fn of(number: RunNumber, run: &RunRecord, definition: &DefinitionRecord) -> Self {
         let namespace = &run.namespace;
         let completion = run.completed_at_ms;
-        Ok(Self {
+        Self {
             workflow: vec![(
                 namespace.clone(),
                 definition.definition.name.clone(),
@@ -85,9 +97,17 @@ impl Rows {
                 .map(|at_ms| (namespace.clone(), at_ms, number))
                 .into_iter()
                 .collect(),
-            attributes: attributes(number, run, &definition),
-            expiration: expiration(number, run, &definition).into_iter().collect(),
-        })
+            attributes: attributes(number, run, definition),
+            expiration: expiration(number, run, definition).into_iter().collect(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.workflow.len()
+            + self.status.len()
+            + self.completion.len()
+            + self.attributes.len()
+            + self.expiration.len()
     }
 }
 

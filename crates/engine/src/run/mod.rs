@@ -5,8 +5,10 @@
 //! are; each has a file of its own.
 
 mod advance;
+mod attributes;
 mod cancel;
 mod child;
+mod continuation;
 mod decide;
 mod enter;
 mod execute;
@@ -24,15 +26,18 @@ mod take_up;
 mod wake;
 
 pub use cancel::CancelRun;
-pub use decide::{DecideChildInput, InputVerdict};
+pub use decide::DecideChildInput;
 pub use signal::SignalRun;
 pub use start::{StartRun, VersionChoice};
 
-pub(crate) use advance::{Progress, Settled, Work, advance, advance_counted};
+pub(crate) use advance::{WorkQueue, advance, advance_after_wait};
+pub(crate) use continuation::fire as fire_continuation;
 pub(crate) use execute::open_action;
 pub(crate) use failure::{error_field, error_in, is_failure};
-pub(crate) use index::update_indexes;
-pub(crate) use loaded::{ActivationRef, ActiveStep, load};
+pub(crate) use index::forget as forget_indexes;
+pub(crate) use loaded::{
+    ActivationRef, LoadedRun, TurnRuns, load, note, put_back, record, write_all,
+};
 pub(crate) use open::{Opening, open, payload};
 pub(crate) use outcome::{is_reserved, name as outcome_name};
 pub(crate) use settle::{next_attempt, wake_timer};

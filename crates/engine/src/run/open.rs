@@ -1,13 +1,14 @@
 //! Making runs and finding them.
 
-use super::loaded::Loaded;
-use super::render;
+use super::attributes;
+use super::loaded::{LoadedRun, load};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber};
 use crate::json::Json;
+use crate::quarantine::cut;
 use crate::rejection::Rejection;
 use crate::store::StoreError;
 use crate::tables::{
-    DefinitionNumber, Event, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
+    DefinitionNumber, EventKind, HistoryCursor, IdempotencyKeys, ParentLink, PayloadOwner,
     PayloadRef, Payloads, RunNames, RunRecord, RunStatus, Runs, TriggeredBy,
 };
 use crate::trace::TraceContext;
@@ -41,7 +42,7 @@ pub(crate) struct Opened {
     pub(crate) id: RunId,
 }
 
-/// Makes a run, not yet on any step.
+/// Makes a run, not yet on any step, and adds it to those of the turn.
 pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened> {
     let number = RunNumber(turn.next_number(|cluster| &mut cluster.runs_count)?);
     let id = opening
@@ -61,7 +62,7 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
         position: 0,
     };
     turn.put::<Payloads>(&input, opening.input);
-    let mut run = RunRecord {
+    let run = RunRecord {
         namespace: opening.namespace,
         id: id.clone(),
         definition: opening.definition,
@@ -73,9 +74,13 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
         nesting: opening.nesting,
         trace: opening.trace,
         idempotency_key: opening.idempotency_key,
-        active: Vec::new(),
+        active_count: 0,
         activations_count: 0,
-        results: BTreeMap::new(),
+        left_count: 0,
+        last_left: None,
+        steps_since_wait: 0,
+        has_waited: false,
+        continuation: None,
         attributes: BTreeMap::new(),
         last_action_run: None,
         input,
@@ -86,22 +91,23 @@ pub(crate) fn open(turn: &mut Turn<'_, '_>, opening: Opening) -> Outcome<Opened>
         started_at_ms: turn.now_ms(),
         completed_at_ms: None,
     };
-    run.attributes = render::attributes(turn, &run, &definition.definition)?;
-    turn.put::<Runs>(&number, run);
+    let mut run = LoadedRun::new(number, None, (Arc::new(run), definition));
     let kind = EventKind::WorkflowStarted {
         input,
         parent: opening.parent.map(|parent| parent.id),
     };
-    turn.event(number, Event { step: None, kind });
+    run.note_run(kind);
+    run.record.detail = attributes::compute(turn, &mut run)?.map(|note| cut(&note));
+    turn.runs().put(run);
     Ok(Opened { number, id })
 }
 
-/// The run that callers of `namespace` know as `run_id`.
+/// The run that callers of `namespace` know as `run_id`, taken out of the turn.
 pub(crate) fn find(
     turn: &mut Turn<'_, '_>,
     namespace: &Namespace,
     run_id: &RunId,
-) -> Outcome<Loaded> {
+) -> Outcome<LoadedRun> {
     let number = match run_id.generated_number() {
         Some(number) => Some(number),
         None => turn
@@ -110,7 +116,7 @@ pub(crate) fn find(
     };
     let missing = || Rejection::RunNotFound(run_id.clone());
     let number = number.ok_or_else(missing)?;
-    let record = turn.draft::<Runs>(&number)?.ok_or_else(missing)?;
+    let record = turn.get::<Runs>(&number)?.ok_or_else(missing)?;
     // A run whose caller chose its id has no other.
     if record.namespace != *namespace || record.id != *run_id {
         return Err(missing().into());
@@ -118,7 +124,7 @@ pub(crate) fn find(
     if turn.is_quarantined(number) {
         return Err(Rejection::RunQuarantined(run_id.clone()).into());
     }
-    Ok(Loaded { number, record })
+    load(turn, number)
 }
 
 /// Reads a payload.
@@ -130,5 +136,7 @@ pub(crate) fn payload(
     reference: PayloadRef,
 ) -> Result<Arc<Json>, StoreError> {
     let payload = turn.get::<Payloads>(&reference)?;
-    Ok(payload.expect("a payload is kept as long as its owner"))
+    let payload = payload.expect("a payload is kept as long as its owner");
+    turn.spend_read(payload.as_str().len());
+    Ok(payload)
 }

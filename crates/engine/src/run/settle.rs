@@ -1,50 +1,54 @@
 //! An outcome comes in for an active step: poll, retry or leave it (W11–W14).
 
-use super::advance::{Progress, Settled, Work};
+use super::advance::WorkQueue;
 use super::failure::{self, Exit};
-use super::loaded::{ActivationRef, ActiveStep, Loaded};
+use super::loaded::{ActivationRef, LoadedRun};
 use super::outcome::{is_retried, name, transition};
 use crate::definition::{BuiltInTerminal, PollPolicy, RetryPolicy, Step, StepKind, Target};
-use crate::ids::RunNumber;
 use crate::plan;
-use crate::store::StoreError;
-use crate::tables::{ActivationState, EventKind, RunStatus, Runs, StepResult, TimerKey, TimerKind};
-use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
+use crate::tables::{
+    Activation, ActivationState, EventKind, Settled, StepResult, StepResults, TimerKey, TimerKind,
+    Work,
+};
+use crate::turn::{Draft, Outcome, Turn};
 
-/// Settles an active step with what its target came back with.
+/// Settles an active step with what its target came back with. What comes from anything that the step does not wait
+/// for, or no longer, changes nothing.
 pub(super) fn settle(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    at: ActivationRef,
-    mut settled: Settled,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (activation, mut settled): (u32, Settled),
 ) -> Outcome<()> {
-    let Some(active) = ActiveStep::load(turn, at)? else {
+    let Some(active) = run.take(turn, activation)? else {
         return Ok(());
     };
-    if let ActivationState::Plan(_) = active.activation.state {
-        // What came in ends an attempt on an executor; the plan settles the step when it ends.
-        return plan::settle(turn, progress, at, settled);
+    if active.state.awaits() != settled.from {
+        run.put_back(active);
+        return Ok(());
     }
-    let definition = pinned(turn, active.run.record.definition)?;
-    let step = definition.definition.step(active.activation.step);
+    if let ActivationState::Plan(_) = active.state {
+        // What came in ends an attempt on an executor; the plan settles the step when it ends.
+        return plan::settle(turn, queue, run, (active, settled));
+    }
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
     if let (Some(poll), name::PENDING) = (poll_policy(step), settled.outcome.as_str()) {
-        let polls = active.activation.polls_count;
+        let polls = active.polls_count;
         if polls < poll.max_attempts {
-            schedule_poll(turn, active, poll);
+            schedule_poll(turn, run, active, poll);
             return Ok(());
         }
-        active.note(turn, EventKind::PollExhausted { polls });
+        run.note(&active, EventKind::PollExhausted { polls });
         settled.outcome = name::of(name::TIMEOUT);
         settled.reason = Some(format!("still pending at poll {polls}"));
     }
-    let (attempt, started_at_ms) = (active.activation.attempt, active.activation.started_at_ms);
     if let Some(retry) = retry_policy(step)
         && settled.is_retryable
         && is_retried(&settled.outcome)
-        && let Some(due_ms) = next_attempt(turn, retry, attempt, started_at_ms)
+        && let Some(due_ms) = next_attempt(turn, retry, active.attempt, active.started_at_ms)
     {
-        schedule_retry(turn, progress, active, due_ms);
+        schedule_retry(turn, queue, run, (active, due_ms));
         return Ok(());
     }
     let work = match transition(step, &settled.outcome) {
@@ -55,17 +59,16 @@ pub(super) fn settle(
                 settled: &settled,
                 target,
             };
-            let detail = exit.detail(turn, &active.run.record)?;
-            follow(at.run, target, detail)
+            let detail = exit.detail(turn, run)?;
+            follow(target, detail)
         }
         None => Work::Finish {
-            run: at.run,
             terminal: Target::BuiltIn(BuiltInTerminal::Failed),
             detail: Some(failure::no_transition(step, &settled)),
         },
     };
-    leave(turn, active, settled)?;
-    progress.push(work);
+    leave(turn, run, &active, settled);
+    queue.push(run.number, work);
     Ok(())
 }
 
@@ -108,50 +111,52 @@ pub(crate) fn next_attempt(
 
 fn schedule_retry(
     turn: &mut Turn<'_, '_>,
-    progress: &mut Progress,
-    mut active: ActiveStep,
-    due_ms: u64,
+    queue: &mut WorkQueue,
+    run: &mut LoadedRun,
+    (mut active, due_ms): (Draft<Activation>, u64),
 ) {
-    let at = active.at();
     let is_due = due_ms <= turn.now_ms();
-    if is_due && !progress.count_step(at.run) {
+    if is_due && !queue.count_step(turn, run) {
+        run.put_back(active);
         return;
     }
-    active.activation.attempt += 1;
-    active.activation.polls_count = 0;
-    let attempt = active.activation.attempt;
+    active.attempt += 1;
+    active.polls_count = 0;
+    let (activation, attempt) = (active.number, active.attempt);
     if is_due {
-        active.note(turn, EventKind::StepRetry { attempt });
-        active.activation.state = ActivationState::Executing;
-        active.run.record.status = RunStatus::Running;
-        progress.push(at.execute());
+        run.note(&active, EventKind::StepRetry { attempt });
+        active.state = ActivationState::Executing;
+        queue.push(run.number, Work::Execute { activation });
     } else {
-        active.note(turn, EventKind::RetryScheduled { attempt, due_ms });
-        active.activation.state = ActivationState::Retry { due_ms };
-        active.run.record.status = RunStatus::Waiting;
-        turn.set_timer(wake_timer(at, due_ms));
+        run.note(&active, EventKind::RetryScheduled { attempt, due_ms });
+        active.state = ActivationState::Retry { due_ms };
+        turn.set_timer(wake_timer(run.at(&active), due_ms));
     }
-    active.put(turn);
+    run.put_back(active);
 }
 
 /// The first poll comes after `initialDelay`, the next ones after base×f(0), base×f(1) … (W14).
-fn schedule_poll(turn: &mut Turn<'_, '_>, mut active: ActiveStep, poll: &PollPolicy) {
+fn schedule_poll(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
+    poll: &PollPolicy,
+) {
     let random = turn.random();
-    let delay_ms = match active.activation.polls_count.checked_sub(1) {
+    let delay_ms = match active.polls_count.checked_sub(1) {
         None => poll.initial_delay_ms,
         Some(k) => poll.backoff.delay_ms(k, random),
     };
     let due_ms = turn.now_ms().saturating_add(delay_ms);
-    active.activation.polls_count += 1;
+    active.polls_count += 1;
     let kind = EventKind::PollScheduled {
-        poll: active.activation.polls_count,
+        poll: active.polls_count,
         due_ms,
     };
-    active.note(turn, kind);
-    turn.set_timer(wake_timer(active.at(), due_ms));
-    active.activation.state = ActivationState::Poll { due_ms };
-    active.run.record.status = RunStatus::Waiting;
-    active.put(turn);
+    run.note(&active, kind);
+    turn.set_timer(wake_timer(run.at(&active), due_ms));
+    active.state = ActivationState::Poll { due_ms };
+    run.put_back(active);
 }
 
 /// The timer of a retry or poll.
@@ -164,45 +169,37 @@ pub(crate) fn wake_timer(at: ActivationRef, due_ms: u64) -> TimerKey {
     }
 }
 
-/// Takes the step out of the active ones of its run, and notes what it ended with. The run is as it was loaded.
+/// The run leaves the step, and notes what it ended with.
 pub(super) fn leave(
     turn: &mut Turn<'_, '_>,
-    active: ActiveStep,
+    run: &mut LoadedRun,
+    active: &Activation,
     settled: Settled,
-) -> Result<(), StoreError> {
+) {
     let kind = EventKind::StepCompleted {
         outcome: settled.outcome.clone(),
         output: settled.output,
     };
-    active.note(turn, kind);
-    let ActiveStep { run, activation } = active;
-    let Loaded { number, record } = run;
-    // Held by nobody else, the record is changed where it is.
-    drop(record);
-    let completed_at_ms = turn.now_ms();
-    let left = turn.edit::<Runs, _>(&number, |run| {
-        run.active.retain(|other| other.number != activation.number);
-        let orders = run.results.values().map(|result| result.order);
-        let result = StepResult {
-            outcome: settled.outcome,
-            output: settled.output,
-            attempts: activation.attempt,
-            started_at_ms: activation.started_at_ms,
-            completed_at_ms,
-            order: orders.max().unwrap_or(0) + 1,
-        };
-        run.results.insert(activation.step, result);
-    })?;
-    left.expect("a run is kept while a step of it is active");
-    Ok(())
+    run.note(active, kind);
+    run.leave(active);
+    run.record.left_count += 1;
+    run.record.last_left = Some(active.step);
+    let result = StepResult {
+        outcome: settled.outcome,
+        output: settled.output,
+        attempts: active.attempt,
+        started_at_ms: active.started_at_ms,
+        completed_at_ms: turn.now_ms(),
+        order: run.record.left_count,
+    };
+    turn.put::<StepResults>(&(run.number, active.step), result);
 }
 
 /// Where a transition leads; `detail` says why, where the target does not.
-pub(super) fn follow(run: RunNumber, target: Target, detail: Option<String>) -> Work {
+pub(super) fn follow(target: Target, detail: Option<String>) -> Work {
     match target {
-        Target::Step(step) => Work::Enter { run, step },
+        Target::Step(step) => Work::Enter { step },
         Target::BuiltIn(_) | Target::Custom(_) => Work::Finish {
-            run,
             terminal: target,
             detail,
         },

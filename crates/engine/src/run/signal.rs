@@ -1,22 +1,21 @@
 //! Delivering a signal (W19).
 
-use super::advance::{Settled, advance};
+use super::advance::advance_after_wait;
 use super::enter::signal_timer;
-use super::loaded::ActiveStep;
+use super::loaded::{ActivationRef, LoadedRun, put_back};
 use super::open::find;
 use super::outcome::name;
-use crate::definition::{StepKind, WaitStep};
+use crate::definition::StepKind;
 use crate::ids::{Namespace, RunId, RunNumber, SignalId, SignalType};
 use crate::json::Json;
 use crate::limits::SIGNALS_MAX;
 use crate::rejection::Rejection;
 use crate::reply::SignalAccepted;
 use crate::tables::{
-    Activation, ActivationState, EventKind, PayloadRef, RunRecord, SignalIds, SignalRecord,
-    SignalsWaiting,
+    Activation, ActivationState, Awaited, EventKind, PayloadRef, Settled, SignalIds, SignalRecord,
+    SignalsWaiting, Work,
 };
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
 
 /// Delivers a typed event to a run; a signal that no step waits for yet is stored.
@@ -41,6 +40,7 @@ impl SignalRun {
         let mut run = find(turn, namespace, &self.run_id)?;
         // A repeated id is answered before the run's end may refuse it (W19).
         if self.is_repeated(turn, run.number)? {
+            put_back(turn, run);
             return Ok(SignalAccepted { is_repeated: true });
         }
         let status = run.record.status;
@@ -66,13 +66,13 @@ impl SignalRun {
             id: self.signal_id.clone(),
             payload,
         };
-        run.note(turn, None, kind);
-        match self.waiting_activation(turn, &run.record)? {
-            Some(activation) => self.satisfy(turn, ActiveStep { run, activation }, payload)?,
+        run.note_run(kind);
+        match self.waiting_activation(turn, &mut run)? {
+            Some(activation) => self.satisfy(turn, run, (activation, payload))?,
             None => {
                 let key = (run.number, self.signal_type.clone(), position);
                 turn.put::<SignalsWaiting>(&key, SignalRecord { payload });
-                run.put(turn);
+                put_back(turn, run);
             }
         }
         Ok(SignalAccepted { is_repeated: false })
@@ -85,44 +85,66 @@ impl SignalRun {
         Ok(turn.get::<SignalIds>(&(number, id.clone()))?.is_some())
     }
 
-    /// The first activation that waits for this type.
+    /// The activation that waits for this type, the first to be entered if there are several.
     fn waiting_activation(
         &self,
         turn: &mut Turn<'_, '_>,
-        run: &RunRecord,
-    ) -> Outcome<Option<Activation>> {
-        let definition = pinned(turn, run.definition)?;
-        let waits = |active: &&Activation| match &definition.definition.step(active.step).kind {
-            StepKind::Wait(WaitStep { signal_type, .. }) => *signal_type == self.signal_type,
-            StepKind::Run(_) => false,
-        };
-        Ok(run.active.iter().find(waits).cloned())
+        run: &mut LoadedRun,
+    ) -> Outcome<Option<u32>> {
+        let definition = run.definition.clone();
+        for number in run.active(turn)? {
+            let Some(active) = run.activation(turn, number)? else {
+                continue;
+            };
+            let is_waiting = active.state.awaits() == Awaited::Signal;
+            if let StepKind::Wait(wait) = &definition.definition.step(active.step).kind
+                && is_waiting
+                && wait.signal_type == self.signal_type
+            {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     fn satisfy(
         &self,
         turn: &mut Turn<'_, '_>,
-        waiting: ActiveStep,
-        payload: PayloadRef,
+        mut run: LoadedRun,
+        (activation, payload): (u32, PayloadRef),
     ) -> Outcome<()> {
-        let at = waiting.at();
-        if let ActivationState::Signal {
-            deadline_ms: Some(due_ms),
-        } = waiting.activation.state
+        let number = run.number;
+        let active = run.activation(turn, activation)?;
+        if let Some(Activation {
+            state:
+                ActivationState::Signal {
+                    deadline_ms: Some(due_ms),
+                },
+            ..
+        }) = active
         {
-            turn.clear_timer(signal_timer(at, due_ms));
+            let at = ActivationRef {
+                run: number,
+                activation,
+            };
+            turn.clear_timer(signal_timer(at, *due_ms));
         }
         let kind = EventKind::SignalMatched {
             signal_type: self.signal_type.clone(),
         };
-        waiting.note(turn, kind);
-        waiting.put(turn);
+        run.note_of(turn, activation, kind)?;
+        put_back(turn, run);
         let settled = Settled {
+            from: Awaited::Signal,
             outcome: name::of(name::SUCCESS),
             output: Some(payload),
             reason: None,
             is_retryable: false,
         };
-        advance(turn, at.settle(settled))
+        let work = Work::Settle {
+            activation,
+            settled,
+        };
+        advance_after_wait(turn, number, work)
     }
 }

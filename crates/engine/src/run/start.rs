@@ -1,14 +1,14 @@
 //! Starting a run (W20).
 
-use super::advance::{Work, advance};
-use super::loaded::load;
+use super::advance::advance;
+use super::loaded::record;
 use super::open::{Opening, open};
 use crate::definition::{Idempotency, StepIndex};
 use crate::ids::{IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName, WorkflowVersion};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::RunStarted;
-use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy};
+use crate::tables::{DefinitionNumber, IdempotencyKeys, RunNames, TriggeredBy, Work};
 use crate::trace::TraceContext;
 use crate::turn::{Outcome, Turn};
 use crate::workflow::{Resolved, newest, pinned};
@@ -78,7 +78,7 @@ impl StartRun {
         };
         let run = open(turn, opening)?.number;
         let step = StepIndex::START;
-        advance(turn, Work::Enter { run, step })?;
+        advance(turn, run, Work::Enter { step })?;
         started(turn, run, false)
     }
 
@@ -134,7 +134,7 @@ impl StartRun {
 }
 
 fn started(turn: &mut Turn<'_, '_>, number: RunNumber, is_existing: bool) -> Outcome<RunStarted> {
-    let run = load(turn, number)?.record;
+    let run = record(turn, number)?.expect("a run that was started is there");
     let definition = pinned(turn, run.definition)?;
     Ok(RunStarted {
         run_id: run.id.clone(),

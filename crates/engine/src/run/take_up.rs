@@ -1,55 +1,64 @@
 //! A run that was set aside goes on (design rule 10): it gets back what it waits for, and is told what
 //! came in meanwhile.
 
-use super::advance::{Settled, Work, advance_all};
+use super::advance::advance_all;
+use super::continuation;
 use super::enter::signal_timer;
 use super::index;
-use super::loaded::{ActivationRef, ActiveStep, Loaded, load_if_kept};
+use super::loaded::{LoadedRun, load_if_kept, put_back, record};
 use super::outcome::name;
 use super::settle::wake_timer;
 use crate::effect::Effect;
-use crate::ids::{ActionRunNumber, RunNumber};
+use crate::ids::RunNumber;
 use crate::store::StoreError;
 use crate::tables::{
-    Activation, ActivationState, Event, EventKind, InputChecks, PlanState, PlanWait, RunRecord,
+    Activation, ActivationState, Activations, Awaited, EventKind, InputChecks, PlanState, PlanWait,
+    RunRecord, Settled, Work,
 };
-use crate::turn::{Outcome, Turn};
+use crate::turn::{Draft, Outcome, Turn};
 use crate::{task, timer};
 
 /// Takes the run up, if it is there.
 pub(crate) fn take_up(turn: &mut Turn<'_, '_>, number: RunNumber) -> Outcome<()> {
-    let Some(run) = load_if_kept(turn, number)? else {
+    let Some(mut run) = load_if_kept(turn, number)? else {
         return Ok(());
     };
-    let run = run.record;
-    let kind = EventKind::RunReleased;
-    turn.event(number, Event { step: None, kind });
-    if !run.status.is_open() {
-        return index::expire_again(turn, number, &run);
+    run.note_run(EventKind::RunReleased);
+    if !run.record.status.is_open() {
+        index::expire_again(turn, number, (&run.record, &run.definition))?;
+        put_back(turn, run);
+        return Ok(());
     }
-    if let Some(reason) = why_unwanted(turn, number, &run)? {
+    if let Some(reason) = why_unwanted(turn, number, &run.record)? {
+        put_back(turn, run);
         let reason = Some(reason);
-        let run = number;
-        return advance_all(turn, [Work::Cancel { run, reason }]).map(drop);
+        return advance_all(turn, number, [Work::Cancel { reason }]);
     }
+    continuation::restore(turn, &mut run)?;
     let mut works = Vec::new();
-    for active in &run.active {
-        works.extend(take_up_step(turn, number, active)?);
+    for activation in run.active(turn)? {
+        if let Some(active) = run.take(turn, activation)? {
+            works.extend(take_up_step(turn, &mut run, active)?);
+        }
     }
-    advance_all(turn, works).map(drop)
+    put_back(turn, run);
+    advance_all(turn, number, works)
 }
 
-/// Whether the run has ended while the one that waits for its end was set aside.
+/// Whether the run has ended while the one that waits for its end was set aside, or has not heard of it yet.
 pub(crate) fn is_awaited(turn: &mut Turn<'_, '_>, number: RunNumber) -> Result<bool, StoreError> {
-    let Some(run) = load_if_kept(turn, number)? else {
+    let Some(run) = record(turn, number)? else {
         return Ok(false);
     };
-    match run.record.parent {
-        Some(link) if turn.is_quarantined(link.run) => {
-            Ok(why_unwanted(turn, number, &run.record)?.is_none())
-        }
-        Some(_) | None => Ok(false),
+    let Some(link) = run.parent else {
+        return Ok(false);
+    };
+    let parent = record(turn, link.run)?;
+    let has_work_left = parent.is_some_and(|parent| parent.continuation.is_some());
+    if !has_work_left && !turn.is_quarantined(link.run) {
+        return Ok(false);
     }
+    Ok(why_unwanted(turn, number, &run)?.is_none())
 }
 
 /// Why a child is not waited for any more; `None` for one that is, and for a run without a parent.
@@ -61,118 +70,96 @@ fn why_unwanted(
     let Some(link) = run.parent else {
         return Ok(None);
     };
-    let Some(parent) = load_if_kept(turn, link.run)? else {
+    let Some(parent) = record(turn, link.run)? else {
         return Ok(Some("its parent ended".to_owned()));
     };
-    let waiting = parent.record.activation(link.activation);
-    let is_wanted = waiting.is_some_and(|active| active.state == ActivationState::Child(number));
-    Ok((!is_wanted).then(|| format!("parent {} ended", parent.record.id)))
+    let waiting = turn.get::<Activations>(&(link.run, link.activation))?;
+    let is_wanted = waiting.is_some_and(|active| active.state.awaits() == Awaited::Child(number));
+    Ok((!is_wanted).then(|| format!("parent {} ended", parent.id)))
 }
 
 /// Gives a step back what it waits for; the work is what came in meanwhile.
 fn take_up_step(
     turn: &mut Turn<'_, '_>,
-    run: RunNumber,
-    active: &Activation,
+    run: &mut LoadedRun,
+    mut active: Draft<Activation>,
 ) -> Outcome<Option<Work>> {
+    let at = run.at(&active);
     let activation = active.number;
-    let at = ActivationRef { run, activation };
-    match &active.state {
-        ActivationState::Executing => Ok(Some(at.execute())),
-        ActivationState::Action(action_run) => take_up_task(turn, at, *action_run),
-        ActivationState::Plan(plan) => take_up_plan(turn, at, plan),
-        ActivationState::Signal { deadline_ms } => {
-            if let Some(due_ms) = *deadline_ms {
-                let deadline_ms = Some(timer::restore(turn, signal_timer(at, due_ms))?);
-                put_state(turn, at, ActivationState::Signal { deadline_ms })?;
-            }
-            Ok(None)
+    let mut state = active.state.clone();
+    match &mut state {
+        ActivationState::Plan(PlanState {
+            wait: PlanWait::Retry { due_ms },
+            ..
+        })
+        | ActivationState::Retry { due_ms }
+        | ActivationState::Poll { due_ms } => {
+            *due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
         }
-        ActivationState::Retry { due_ms } => {
-            let due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
-            put_state(turn, at, ActivationState::Retry { due_ms })?;
-            Ok(None)
+        ActivationState::Signal {
+            deadline_ms: Some(due_ms),
+        } => {
+            *due_ms = timer::restore(turn, signal_timer(at, *due_ms))?;
         }
-        ActivationState::Poll { due_ms } => {
-            let due_ms = timer::restore(turn, wake_timer(at, *due_ms))?;
-            put_state(turn, at, ActivationState::Poll { due_ms })?;
-            Ok(None)
-        }
-        ActivationState::Child(child) => take_up_child(turn, at, *child),
         ActivationState::ChildInput { .. } => {
             // Its row is there still, but whoever checks has been refused for good.
-            turn.put::<InputChecks>(&(run, activation), ());
-            let parent = run;
+            turn.put::<InputChecks>(&(at.run, activation), ());
+            let parent = at.run;
             turn.effect(Effect::CheckChildInput { parent, activation });
-            Ok(None)
         }
+        ActivationState::Executing
+        | ActivationState::Action(_)
+        | ActivationState::Signal { deadline_ms: None }
+        | ActivationState::Child(_)
+        | ActivationState::Plan(_) => {}
     }
-}
-
-fn take_up_plan(
-    turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
-    plan: &PlanState,
-) -> Outcome<Option<Work>> {
-    match plan.wait {
-        PlanWait::Executing => Ok(Some(at.execute())),
-        PlanWait::Action(action_run) => take_up_task(turn, at, action_run),
-        PlanWait::Retry { due_ms } => {
-            let due_ms = timer::restore(turn, wake_timer(at, due_ms))?;
-            let wait = PlanWait::Retry { due_ms };
-            let plan = plan.clone();
-            put_state(turn, at, ActivationState::Plan(PlanState { wait, ..plan }))?;
-            Ok(None)
+    if active.state != state {
+        active.state = state;
+    }
+    let awaited = active.state.awaits();
+    run.put_back(active);
+    match awaited {
+        // What executes was in the middle of a turn, or its work waits in a continuation, which does it.
+        Awaited::Nothing => {
+            let is_pending = run.record.continuation.is_some();
+            Ok((!is_pending).then_some(Work::Execute { activation }))
         }
+        Awaited::Action(action_run) => {
+            let settled = task::take_up(turn, run, action_run)?;
+            Ok(settled.map(|settled| Work::Settle {
+                activation,
+                settled,
+            }))
+        }
+        Awaited::Child(child) => take_up_child(turn, activation, child),
+        Awaited::Signal | Awaited::Verdict | Awaited::Time => Ok(None),
     }
-}
-
-fn take_up_task(
-    turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
-    action_run: ActionRunNumber,
-) -> Outcome<Option<Work>> {
-    let settled = task::take_up(turn, action_run)?;
-    Ok(settled.map(|settled| at.settle(settled)))
 }
 
 /// A child that goes on tells its parent itself.
 fn take_up_child(
     turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
+    activation: u32,
     child: RunNumber,
 ) -> Outcome<Option<Work>> {
     // It is kept for its parent, however long that is set aside, unless another bug loses it.
-    let Some(Loaded { record, .. }) = load_if_kept(turn, child)? else {
-        return Ok(Some(at.settle(Settled {
+    let Some(kept) = load_if_kept(turn, child)? else {
+        let settled = Settled {
+            from: Awaited::Child(child),
             outcome: name::of(name::EXECUTION_FAILURE),
             output: None,
             reason: Some("its child was forgotten while the run was set aside".to_owned()),
             is_retryable: false,
-        })));
+        };
+        return Ok(Some(Work::Settle {
+            activation,
+            settled,
+        }));
     };
-    if record.status.is_open() {
-        return Ok(None);
+    let is_open = kept.record.status.is_open();
+    if !is_open {
+        index::expire_again(turn, child, (&kept.record, &kept.definition))?;
     }
-    index::expire_again(turn, child, &record)?;
-    Ok(Some(Work::HearChild {
-        run: at.run,
-        activation: at.activation,
-        child,
-    }))
-}
-
-/// Notes what a step waits for, where that has changed.
-fn put_state(
-    turn: &mut Turn<'_, '_>,
-    at: ActivationRef,
-    state: ActivationState,
-) -> Result<(), StoreError> {
-    if let Some(mut active) = ActiveStep::load(turn, at)?
-        && active.activation.state != state
-    {
-        active.activation.state = state;
-        active.put(turn);
-    }
-    Ok(())
+    put_back(turn, kept);
+    Ok((!is_open).then_some(Work::ChildEnded { activation, child }))
 }

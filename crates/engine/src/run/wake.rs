@@ -1,15 +1,14 @@
 //! What a run's timers do when they fire (W12, W14, W19).
 
-use super::advance::{Settled, advance};
+use super::advance::{advance, advance_after_wait};
 use super::failure::Exit;
-use super::loaded::{ActivationRef, ActiveStep, load};
+use super::loaded::{load, put_back};
 use super::outcome::name;
 use super::settle::{follow, leave};
 use crate::definition::{BuiltInTerminal, StepKind, Target};
 use crate::ids::RunNumber;
-use crate::tables::{ActivationState, EventKind, RunStatus};
+use crate::tables::{ActivationState, Awaited, EventKind, Settled, Work};
 use crate::turn::{Outcome, Turn};
-use crate::workflow::pinned;
 
 /// A retry or poll is due.
 pub(crate) fn wake_step(
@@ -21,24 +20,22 @@ pub(crate) fn wake_step(
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let at = ActivationRef {
-        run: number,
-        activation,
-    };
-    let Some(mut active) = ActiveStep::load(turn, at)? else {
+    let mut run = load(turn, number)?;
+    let Some(mut active) = run.take(turn, activation)? else {
+        put_back(turn, run);
         return Ok(());
     };
-    if let ActivationState::Retry { .. } = active.activation.state {
-        let attempt = active.activation.attempt;
-        active.note(turn, EventKind::StepRetry { attempt });
+    if let ActivationState::Retry { .. } = active.state {
+        let attempt = active.attempt;
+        run.note(&active, EventKind::StepRetry { attempt });
     }
     // A plan goes on where it stands; all else begins anew.
-    if !matches!(active.activation.state, ActivationState::Plan(_)) {
-        active.activation.state = ActivationState::Executing;
+    if !matches!(active.state, ActivationState::Plan(_)) {
+        active.state = ActivationState::Executing;
     }
-    active.run.record.status = RunStatus::Running;
-    active.put(turn);
-    advance(turn, at.execute())
+    run.put_back(active);
+    put_back(turn, run);
+    advance_after_wait(turn, number, Work::Execute { activation })
 }
 
 /// A wait's deadline has passed: `onTimeout`, else a `timeout` transition, else the run's end.
@@ -50,11 +47,13 @@ pub(crate) fn expire_signal(
     if turn.is_quarantined(number) {
         return Ok(());
     }
-    let Some(active) = load(turn, number)?.active_step(activation) else {
+    let mut run = load(turn, number)?;
+    let Some(active) = run.take(turn, activation)? else {
+        put_back(turn, run);
         return Ok(());
     };
-    let definition = pinned(turn, active.run.record.definition)?;
-    let step = definition.definition.step(active.activation.step);
+    let definition = run.definition.clone();
+    let step = definition.definition.step(active.step);
     let StepKind::Wait(wait) = &step.kind else {
         panic!("only wait steps have a deadline")
     };
@@ -69,9 +68,10 @@ pub(crate) fn expire_signal(
         .on_timeout
         .or_else(by_transition)
         .unwrap_or(Target::BuiltIn(BuiltInTerminal::TimedOut));
-    active.note(turn, EventKind::SignalTimeout { target });
+    run.note(&active, EventKind::SignalTimeout { target });
     let waited_ms = wait.timeout_ms.unwrap_or_default();
     let settled = Settled {
+        from: Awaited::Signal,
         outcome: name::of(name::TIMEOUT),
         output: None,
         reason: Some(format!(
@@ -86,7 +86,9 @@ pub(crate) fn expire_signal(
         settled: &settled,
         target,
     };
-    let detail = exit.detail(turn, &active.run.record)?;
-    leave(turn, active, settled)?;
-    advance(turn, follow(number, target, detail))
+    let detail = exit.detail(turn, &run)?;
+    leave(turn, &mut run, &active, settled);
+    run.end_wait();
+    put_back(turn, run);
+    advance(turn, number, follow(target, detail))
 }

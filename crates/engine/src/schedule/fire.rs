@@ -6,10 +6,10 @@ use crate::ids::{Namespace, RunId, WorkflowName};
 use crate::json::Json;
 use crate::rejection::Rejection;
 use crate::reply::ScheduleFired;
-use crate::run::{self, Opening, Work};
+use crate::run::{self, Opening};
 use crate::tables::{
-    DefinitionNumber, Event, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord,
-    Schedules, TriggeredBy,
+    DefinitionNumber, EventKind, FiringRecord, LiveSchedule, NextFiring, ScheduleRecord, Schedules,
+    TriggeredBy, Work,
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ impl FireSchedule {
         let started = run::open(turn, opening)?;
         let (run, run_id) = (started.number, started.id);
         let kind = EventKind::ScheduleStarted { firing_ms };
-        turn.event(run, Event { step: None, kind });
+        run::note(turn, run, kind)?;
         record.open_count += 1;
         record.fired_count += 1;
         record.last_fired = Some(FiringRecord {
@@ -97,7 +97,7 @@ impl FireSchedule {
         // Before the run advances: it may end in this very turn, which counts it out again.
         turn.put::<Schedules>(key, record);
         let step = StepIndex::START;
-        run::advance(turn, Work::Enter { run, step })?;
+        run::advance(turn, run, Work::Enter { step })?;
         Ok(run_id)
     }
 }

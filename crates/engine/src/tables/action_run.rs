@@ -64,6 +64,21 @@ pub struct ActionRunRecord {
     pub completed_at_ms: Option<u64>,
 }
 
+impl ActionRunRecord {
+    /// Changes the status.
+    ///
+    /// # Panics
+    /// When the status never becomes `next`.
+    pub(crate) fn become_status(&mut self, next: ActionRunStatus) {
+        let status = self.status;
+        assert!(
+            status.may_become(next),
+            "expected a status that may follow {status:?}, but {next:?} may not"
+        );
+        self.status = next;
+    }
+}
+
 /// For whom an action runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionRunOwner {
@@ -106,6 +121,22 @@ impl ActionRunStatus {
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
             Self::TimedOut => "timed_out",
+        }
+    }
+
+    /// Whether an action run may go from this status to `next`: between pending and running, as leases come and go, and
+    /// to one end.
+    #[must_use]
+    pub fn may_become(self, next: Self) -> bool {
+        match (self, next) {
+            (Self::Pending, Self::Running)
+            | (Self::Running, Self::Pending)
+            | (
+                Self::Pending | Self::Running,
+                Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut,
+            ) => true,
+            (Self::Pending, Self::Pending) | (Self::Running, Self::Running) => false,
+            (Self::Completed | Self::Failed | Self::Cancelled | Self::TimedOut, _) => false,
         }
     }
 

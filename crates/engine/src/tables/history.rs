@@ -34,6 +34,8 @@ pub struct HistoryRecord {
 pub struct Event {
     /// The step that it is about.
     pub step: Option<StepIndex>,
+    /// The activation of that step; `None` where the event is about none, or comes after its end.
+    pub activation: Option<u32>,
     /// What happened.
     pub kind: EventKind,
 }

@@ -1,5 +1,6 @@
 //! Keys as ordered bytes.
 
+use crate::definition::StepIndex;
 use crate::ids::{
     ActionName, ActionRunNumber, AttributeName, ConsumerName, ExecutorName, GroupName, GroupNumber,
     IdempotencyKey, KvKey, Namespace, PlanName, PlanNumber, RunId, RunNumber, SignalId, SignalType,
@@ -101,7 +102,17 @@ macro_rules! integer_keys {
         }
     )*};
 }
-integer_keys!(u8, u32, u64, u128);
+integer_keys!(u8, u16, u32, u64, u128);
+
+impl Key for StepIndex {
+    fn encode(&self, out: &mut KeyBytes) {
+        self.0.encode(out);
+    }
+
+    fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        u16::decode(bytes).map(Self)
+    }
+}
 
 macro_rules! number_keys {
     ($($number:ident),*) => {$(

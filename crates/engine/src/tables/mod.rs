@@ -5,8 +5,10 @@
 
 mod action;
 mod action_run;
+mod activation;
 mod catalogue;
 mod cluster;
+mod continuation;
 mod dead_letter;
 mod definition;
 mod group;
@@ -39,8 +41,10 @@ pub use action_run::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
     ActionRunsByAction, AwaitedReport, Lease, TaskError,
 };
+pub use activation::{Activation, ActivationState, Activations, Awaited, StepResult, StepResults};
 pub use catalogue::check_row;
 pub use cluster::{Cluster, ClusterRecord};
+pub use continuation::{Continuation, InputVerdict, PendingWorks, Settled, Work};
 pub use dead_letter::{
     DeadLetterInputs, DeadLetterQueueRecord, DeadLetterQueues, DeadLetterRecord, DeadLetters,
 };
@@ -74,8 +78,8 @@ pub use ready::{
 pub use request::{RequestAgeRecord, RequestAges, RequestRecord, Requests};
 pub use retention::{Expiration, Expirations, Expiring, RunRemains, RunRemainsRecord};
 pub use run::{
-    Activation, ActivationState, AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks,
-    ParentLink, RunNames, RunRecord, RunStatus, Runs, StepResult, TriggeredBy,
+    AttributeValue, End, HistoryCursor, IdempotencyKeys, InputChecks, ParentLink, RunNames,
+    RunRecord, RunStatus, Runs, TriggeredBy,
 };
 pub use run_index::{
     AttributeKey, RunsByAttribute, RunsByCompletion, RunsByStatus, RunsByWorkflow,
@@ -102,6 +106,9 @@ use crate::store::{KeyRange, Order, Reader, StoreError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::ops::ControlFlow;
 
+/// Most rows take no more, key and value together. In bytes.
+pub(crate) const ROW_BYTES_COMMON: usize = 128;
+
 /// One family of keys: each file of this module is one or a few closely related ones.
 pub trait Table {
     /// The first byte of its keys.
@@ -111,6 +118,10 @@ pub trait Table {
     /// Whether this record of a hot table is kept: what nobody will work on again only takes the room of others.
     fn is_worked_on(_: &Self::Record) -> bool {
         true
+    }
+    /// About how much a record takes, in bytes.
+    fn bytes(_: &Self::Record) -> usize {
+        ROW_BYTES_COMMON
     }
     /// The key behind the number.
     type Key: Key;
@@ -243,9 +254,15 @@ fn damaged_key(table: u8, key: &[u8]) -> StoreError {
     StoreError(format!("expected a key of table {table}, but found {key:02x?}").into())
 }
 
-/// Declares tables: number, name, key and record, and whether decoded records are kept, perhaps only some.
+/// Declares tables: number, name, key and record, whether decoded records are kept, perhaps only some, and how large
+/// the content of a record is, where a caller or a definition decides that.
 macro_rules! tables {
-    ($($(#[$doc:meta])* $number:literal $name:ident($key:ty) -> $record:ty $(, $hot:ident $(while $is_worked_on:expr)?)?;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $number:literal $name:ident($key:ty) -> $record:ty
+            $(, $hot:ident $(while $is_worked_on:expr)?)?
+            $(=> $bytes:expr)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -260,6 +277,12 @@ macro_rules! tables {
                         is_worked_on(record)
                     }
                 )?
+            )?
+            $(
+                fn bytes(record: &Self::Record) -> usize {
+                    let bytes: fn(&Self::Record) -> usize = $bytes;
+                    crate::tables::ROW_BYTES_COMMON + bytes(record)
+                }
             )?
             type Key = $key;
             type Record = $record;

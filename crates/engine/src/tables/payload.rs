@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 tables! {
     /// By owner, in order of arrival. Live as long as their owner.
-    9 Payloads(PayloadRef) -> Json;
+    9 Payloads(PayloadRef) -> Json => |payload| payload.as_str().len();
 }
 
 /// Whom a payload belongs to, and with whom it is deleted.

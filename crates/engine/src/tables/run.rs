@@ -1,10 +1,8 @@
 //! Runs: the hot record of the engine.
 
-use super::{DefinitionNumber, PayloadRef, PlanState, PlanWait, tables};
+use super::{Continuation, DefinitionNumber, PayloadRef, tables};
 use crate::definition::{StepIndex, Target, TerminalStatus};
-use crate::ids::{
-    ActionRunNumber, IdempotencyKey, Namespace, OutcomeName, RunId, RunNumber, WorkflowName,
-};
+use crate::ids::{ActionRunNumber, IdempotencyKey, Namespace, RunId, RunNumber, WorkflowName};
 use crate::json::Json;
 use crate::stream::RecordId;
 use crate::trace::TraceContext;
@@ -48,12 +46,20 @@ pub struct RunRecord {
     pub trace: Option<TraceContext>,
     /// The caller's key, so that it is forgotten with the run (W20).
     pub idempotency_key: Option<IdempotencyKey>,
-    /// The steps that are under way: a run is a set of them (design rule 7).
-    pub active: Vec<Activation>,
-    /// Activations so far; the next one's number.
+    /// How many steps are under way: their rows are in [`Activations`](super::Activations) (design rule 7).
+    pub active_count: u32,
+    /// Activations so far: the last one's number.
     pub activations_count: u32,
-    /// What each step that was left ended with; the last time counts.
-    pub results: BTreeMap<StepIndex, StepResult>,
+    /// Steps left so far: the [order](super::StepResult::order) of the last one.
+    pub left_count: u32,
+    /// The step left last.
+    pub last_left: Option<StepIndex>,
+    /// Steps entered, or tried again at once, since the run last waited, those of its children included (W16).
+    pub steps_since_wait: u32,
+    /// Whether the run, or a child of it that has ended, has ever waited for something from outside.
+    pub has_waited: bool,
+    /// Set while work is put off to a later entry (design rule 13).
+    pub continuation: Option<Continuation>,
     /// Search attributes by their position in the definition; absent ones are missing (W22).
     pub attributes: BTreeMap<u16, AttributeValue>,
     /// The last action run of its steps; each names the one before it.
@@ -110,6 +116,19 @@ impl RunStatus {
         }
     }
 
+    /// Whether a run may go from this status to `next` within a turn: never back to pending, and never out of an end.
+    #[must_use]
+    pub fn may_become(self, next: Self) -> bool {
+        match (self, next) {
+            (Self::Pending, Self::Pending | Self::Running | Self::Waiting | Self::Ended(_))
+            | (Self::Running | Self::Waiting, Self::Running | Self::Waiting | Self::Ended(_)) => {
+                true
+            }
+            (Self::Running | Self::Waiting, Self::Pending) => false,
+            (Self::Ended(status), next) => next == Self::Ended(status),
+        }
+    }
+
     /// Whether the run has not ended.
     #[must_use]
     pub fn is_open(self) -> bool {
@@ -155,95 +174,6 @@ pub struct ParentLink {
     pub activation: u32,
 }
 
-/// A step under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activation {
-    /// Unique within the run.
-    pub number: u32,
-    /// The step.
-    pub step: StepIndex,
-    /// The step's attempt, from 1; the action's own attempts are not counted (W13).
-    pub attempt: u32,
-    /// Polls made since the last attempt began (W14).
-    pub polls_count: u32,
-    /// When the first attempt began: `within_ms` counts from here (W12). In milliseconds.
-    pub started_at_ms: u64,
-    /// The mapped input.
-    pub input: PayloadRef,
-    /// What it waits for.
-    pub state: ActivationState,
-}
-
-/// What an active step waits for (W21).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ActivationState {
-    /// Nothing: it is executed in this very turn.
-    Executing,
-    /// An action run.
-    Action(ActionRunNumber),
-    /// A signal, perhaps until a deadline in milliseconds.
-    Signal {
-        /// When the wait expires.
-        deadline_ms: Option<u64>,
-    },
-    /// A child run.
-    Child(RunNumber),
-    /// The verdict on a child's input (W4).
-    ChildInput {
-        /// The child's definition.
-        definition: DefinitionNumber,
-    },
-    /// The next attempt, at a time in milliseconds.
-    Retry {
-        /// When it is made.
-        due_ms: u64,
-    },
-    /// The next poll, at a time in milliseconds.
-    Poll {
-        /// When it is made.
-        due_ms: u64,
-    },
-    /// A plan that is executed.
-    Plan(PlanState),
-}
-
-impl ActivationState {
-    /// The action run that is waited for, a plan's included.
-    #[must_use]
-    pub fn action_run(&self) -> Option<ActionRunNumber> {
-        match self {
-            Self::Action(number) => Some(*number),
-            Self::Plan(plan) => match plan.wait {
-                PlanWait::Action(number) => Some(number),
-                PlanWait::Executing | PlanWait::Retry { .. } => None,
-            },
-            Self::Executing
-            | Self::Signal { .. }
-            | Self::Child(_)
-            | Self::ChildInput { .. }
-            | Self::Retry { .. }
-            | Self::Poll { .. } => None,
-        }
-    }
-}
-
-/// What a step ended with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepResult {
-    /// Its outcome.
-    pub outcome: OutcomeName,
-    /// Its output.
-    pub output: Option<PayloadRef>,
-    /// Attempts made.
-    pub attempts: u32,
-    /// When its first attempt began, in milliseconds.
-    pub started_at_ms: u64,
-    /// When it was left, in milliseconds.
-    pub completed_at_ms: u64,
-    /// Counts the steps that the run has left, so that the last one is known.
-    pub order: u32,
-}
-
 /// A search attribute's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AttributeValue {
@@ -264,21 +194,4 @@ pub struct HistoryCursor {
     pub trimmed_until: u64,
     /// See `trimmed_until`.
     pub trimmed_after: u64,
-}
-
-impl RunRecord {
-    /// The activation `number`, if it is under way.
-    #[must_use]
-    pub fn activation(&self, number: u32) -> Option<&Activation> {
-        self.active
-            .iter()
-            .find(|activation| activation.number == number)
-    }
-
-    /// The activation `number`, if it is under way.
-    pub fn activation_mut(&mut self, number: u32) -> Option<&mut Activation> {
-        self.active
-            .iter_mut()
-            .find(|activation| activation.number == number)
-    }
 }

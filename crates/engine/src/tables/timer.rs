@@ -44,11 +44,13 @@ pub enum TimerKind {
     StreamSweep = 8,
     /// Leases of records end, delays are over, consumers are silent; the subject is a group.
     GroupDue = 9,
+    /// Work on a run was put off to a later entry (design rule 13); the subject is the run.
+    Continuation = 10,
 }
 
 impl TimerKind {
     /// All kinds: a driver looks for due timers of each.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::StepWake,
         Self::SignalTimeout,
         Self::TaskReady,
@@ -58,6 +60,7 @@ impl TimerKind {
         Self::CacheExpiry,
         Self::StreamSweep,
         Self::GroupDue,
+        Self::Continuation,
     ];
 
     /// Whether a change of leader puts the timer off (A4).
@@ -69,7 +72,8 @@ impl TimerKind {
             | Self::SignalTimeout
             | Self::TaskReady
             | Self::CacheExpiry
-            | Self::StreamSweep => false,
+            | Self::StreamSweep
+            | Self::Continuation => false,
         }
     }
 }
@@ -86,6 +90,7 @@ impl Key for TimerKind {
             Self::CacheExpiry => 7,
             Self::StreamSweep => 8,
             Self::GroupDue => 9,
+            Self::Continuation => 10,
         };
         byte.encode(out);
     }

@@ -47,7 +47,7 @@ impl AcceptTask {
             deadline_ms,
         });
         task.put(turn);
-        tracked.note_acceptance(turn, number, deadline_ms);
+        tracked.note_acceptance(turn, number, deadline_ms)?;
         Ok(TaskAccepted { deadline_ms })
     }
 }

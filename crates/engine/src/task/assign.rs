@@ -1,8 +1,7 @@
 //! Giving tasks to the entry's offers (A3, A21, design rule 3).
 
-use super::end::note;
 use super::lease::lease_timer;
-use super::loaded::{Loaded, load};
+use super::loaded::{Loaded, load, with_owner};
 use super::queue::{self, Place, Reader};
 use super::token::TaskToken;
 use crate::command::Subject;
@@ -12,12 +11,11 @@ use crate::ids::{ActionName, Namespace, RunId, StepName};
 use crate::limits::TASKS_ASSIGNED_MAX;
 use crate::plan;
 use crate::reply::TasksAssigned;
-use crate::run;
+use crate::run::LoadedRun;
 use crate::store::StoreError;
 use crate::tables::{ActionRunOwner, ActionRunRecord, ActionRunStatus, EventKind, LabelSet, Lease};
 use crate::turn::{Outcome, Turn};
 use crate::worker;
-use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -64,7 +62,10 @@ impl AssignTasks {
             // A task that is set aside leaves the queue, so that it holds up nobody (design rule 10).
             if !task.is_quarantined(turn) {
                 best.slots -= 1;
-                assign(turn, task, best.position)?;
+                let position = best.position;
+                with_owner(turn, task.record.owner, |turn, run| {
+                    assign(turn, run, task, position)
+                })?;
                 count += 1;
             }
             queues.add(turn, queue)?;
@@ -181,7 +182,12 @@ fn is_for(offer: &Offer, namespace: &Namespace, action: &ActionName) -> bool {
 }
 
 /// Gives the task to the offer at `position`.
-pub(super) fn assign(turn: &mut Turn<'_, '_>, mut task: Loaded, position: usize) -> Outcome<()> {
+pub(super) fn assign(
+    turn: &mut Turn<'_, '_>,
+    mut run: Option<&mut LoadedRun>,
+    mut task: Loaded,
+    position: usize,
+) -> Outcome<()> {
     let offer = &turn.offers()[position];
     turn.take_slot(position);
     let now_ms = turn.now_ms();
@@ -199,9 +205,10 @@ pub(super) fn assign(turn: &mut Turn<'_, '_>, mut task: Loaded, position: usize)
         worker: offer.worker.clone(),
         attempt: task.record.attempt,
     };
-    note(turn, task.record.owner, kind)?;
-    deliver(turn, &task, &lease, offer.poll)?;
-    task.record.status = ActionRunStatus::Running;
+    task.note(turn, run.as_deref_mut(), kind)?;
+    let origin = origin_of(turn, run, &task)?;
+    deliver(turn, (&task, &lease), origin, offer.poll);
+    task.record.become_status(ActionRunStatus::Running);
     task.record.started_at_ms = task.record.started_at_ms.or(Some(now_ms));
     task.record.lease = Some(lease);
     task.put(turn);
@@ -209,8 +216,7 @@ pub(super) fn assign(turn: &mut Turn<'_, '_>, mut task: Loaded, position: usize)
 }
 
 /// Hints that the task is to be delivered.
-fn deliver(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease, poll: u64) -> Outcome<()> {
-    let origin = origin_of(turn, task.record.owner)?;
+fn deliver(turn: &mut Turn<'_, '_>, (task, lease): (&Loaded, &Lease), origin: Origin, poll: u64) {
     let record = &task.record;
     let assignment = Assignment {
         token: TaskToken {
@@ -234,7 +240,6 @@ fn deliver(turn: &mut Turn<'_, '_>, task: &Loaded, lease: &Lease, poll: u64) -> 
         poll,
         assignment: Box::new(assignment),
     });
-    Ok(())
 }
 
 /// The workflow run and step that a task belongs to, and what they say of its report (W38).
@@ -245,16 +250,21 @@ struct Origin {
     report_timeout_ms: Option<u64>,
 }
 
-fn origin_of(turn: &mut Turn<'_, '_>, owner: ActionRunOwner) -> Outcome<Origin> {
-    let ActionRunOwner::Step { run, activation } = owner else {
+fn origin_of(
+    turn: &mut Turn<'_, '_>,
+    run: Option<&mut LoadedRun>,
+    task: &Loaded,
+) -> Outcome<Origin> {
+    let (ActionRunOwner::Step { activation, .. }, Some(run)) = (task.record.owner, run) else {
         return Ok(Origin::default());
     };
-    let owner = run::load(turn, run)?.record;
-    let definition = &pinned(turn, owner.definition)?.definition;
-    let active = owner.activation(activation);
+    let definition = run.definition.clone();
+    let definition = &definition.definition;
+    let run_id = Some(run.record.id.clone());
+    let active = run.activation(turn, activation)?;
     Ok(Origin {
         step: active.map(|active| definition.step(active.step).name.clone()),
         report_timeout_ms: active.and_then(|active| plan::report_timeout_ms(definition, active)),
-        run_id: Some(owner.id.clone()),
+        run_id,
     })
 }

@@ -8,14 +8,14 @@ use super::report::drop_report;
 use super::token::TaskToken;
 use crate::dead_letter;
 use crate::effect::Effect;
-use crate::ids::{ActionRunNumber, OutcomeName};
+use crate::ids::{ActionRunNumber, OutcomeName, RunId, StepName};
 use crate::json::Json;
 use crate::limits::RETENTION_MS_DEFAULT;
-use crate::run::{self, Settled, Work, advance};
+use crate::run::{self, LoadedRun};
 use crate::store::StoreError;
 use crate::tables::{
-    ActionRunOwner, ActionRunStatus, EventKind, Expiration, Expirations, Expiring, Lease,
-    PayloadOwner, PayloadRef, Payloads,
+    ActionRunOwner, ActionRunStatus, Awaited, EventKind, Expiration, Expirations, Expiring, Lease,
+    PayloadOwner, PayloadRef, Payloads, Settled, Work,
 };
 use crate::turn::{Outcome, Turn};
 
@@ -53,94 +53,104 @@ pub(super) fn end(turn: &mut Turn<'_, '_>, mut task: Loaded, ending: Ending) -> 
         let error = task.record.error.as_ref();
         error.map(|error| Json::error(&error.code, &error.message))
     });
-    let output = match output {
-        Some(output) => Some(store_output(turn, &task, output)?),
-        None => None,
-    };
-    let outcome = ending.outcome;
-    task.record.output = output;
-    task.record.status = ending.status;
-    task.record.outcome = Some(outcome.clone());
+    task.record.become_status(ending.status);
+    task.record.outcome = Some(ending.outcome.clone());
     task.record.completed_at_ms = Some(turn.now_ms());
-    let (action_run, owner) = (task.number, task.record.owner);
-    let error = task.record.error.clone();
-    if is_dead_letter {
-        dead_letter::bury(turn, action_run, &task.record)?;
-    }
-    task.put(turn);
-    let ActionRunOwner::Step { run, activation } = owner else {
-        turn.effect(Effect::ActionRunEnded { action_run });
-        let expiration = Expiration {
-            due_ms: turn.now_ms().saturating_add(RETENTION_MS_DEFAULT),
-            subject: Expiring::ActionRun(action_run),
-        };
-        turn.put::<Expirations>(&expiration, ());
-        turn.effect(Effect::ArmRetention {
-            due_ms: expiration.due_ms,
-        });
-        return Ok(());
-    };
-    let reason = error.as_ref().map(|error| error.in_words(&outcome));
-    let kind = EventKind::ActionCompleted {
-        action_run,
-        outcome: outcome.clone(),
-        error,
-    };
-    note(turn, owner, kind)?;
-    let settled = Settled {
-        outcome,
-        output,
-        reason,
-        is_retryable: ending.is_retryable,
-    };
-    advance(
-        turn,
-        Work::Settle {
-            run,
-            activation,
-            settled,
-        },
-    )
-}
-
-/// Adds an event to the history of the workflow run that the action runs for, if there is one.
-pub(super) fn note(
-    turn: &mut Turn<'_, '_>,
-    owner: ActionRunOwner,
-    kind: EventKind,
-) -> Result<(), StoreError> {
-    let ActionRunOwner::Step { run, activation } = owner else {
-        return Ok(());
-    };
-    let run = run::load(turn, run)?;
-    let active = run.record.activation(activation);
-    let step = active.map(|active| active.step);
-    run.note(turn, step, kind);
-    Ok(())
-}
-
-/// The output is stored once, with the workflow run if there is one.
-fn store_output(
-    turn: &mut Turn<'_, '_>,
-    task: &Loaded,
-    output: Json,
-) -> Result<PayloadRef, StoreError> {
     match task.record.owner {
-        ActionRunOwner::Step { run, .. } => {
+        ActionRunOwner::Step { run, activation } => {
             let mut owner = run::load(turn, run)?;
-            let reference = owner.store_payload(turn, output);
-            owner.put(turn);
-            Ok(reference)
+            task.record.output = output.map(|output| owner.store_payload(turn, output));
+            if is_dead_letter {
+                let step = step_of(turn, &mut owner, activation)?;
+                dead_letter::bury(turn, task.number, &task.record, Some(step))?;
+            }
+            end_step(turn, owner, task, ending.is_retryable)
         }
         ActionRunOwner::Caller => {
-            let reference = PayloadRef {
-                owner: PayloadOwner::ActionRun(task.number),
-                position: 1,
-            };
-            turn.put::<Payloads>(&reference, output);
-            Ok(reference)
+            if let Some(output) = output {
+                let reference = PayloadRef {
+                    owner: PayloadOwner::ActionRun(task.number),
+                    position: 1,
+                };
+                turn.put::<Payloads>(&reference, output);
+                task.record.output = Some(reference);
+            }
+            if is_dead_letter {
+                dead_letter::bury(turn, task.number, &task.record, None)?;
+            }
+            expire_later(turn, &task);
+            task.put(turn);
+            Ok(())
         }
     }
+}
+
+/// The run and the step that a task belongs to, by the names that people know.
+fn step_of(
+    turn: &mut Turn<'_, '_>,
+    owner: &mut LoadedRun,
+    activation: u32,
+) -> Outcome<(RunId, Option<StepName>)> {
+    let run_id = owner.record.id.clone();
+    if turn.is_quarantined(owner.number) {
+        // Its steps are what a turn of it has failed on (design rule 10).
+        return Ok((run_id, None));
+    }
+    let step = owner
+        .activation(turn, activation)?
+        .map(|active| active.step);
+    let step = step.map(|step| owner.definition.definition.step(step).name.clone());
+    Ok((run_id, step))
+}
+
+/// The step that waits for the action run is settled.
+fn end_step(
+    turn: &mut Turn<'_, '_>,
+    mut owner: LoadedRun,
+    task: Loaded,
+    is_retryable: bool,
+) -> Outcome<()> {
+    let ActionRunOwner::Step { run, activation } = task.record.owner else {
+        panic!("only a step's action run settles a step");
+    };
+    let outcome = task.record.outcome.clone();
+    let outcome = outcome.expect("an action run that has ended has an outcome");
+    let error = task.record.error.clone();
+    let settled = Settled {
+        from: Awaited::Action(task.number),
+        outcome: outcome.clone(),
+        output: task.record.output,
+        reason: error.as_ref().map(|error| error.in_words(&outcome)),
+        is_retryable,
+    };
+    let kind = EventKind::ActionCompleted {
+        action_run: task.number,
+        outcome,
+        error,
+    };
+    owner.note_of(turn, activation, kind)?;
+    run::put_back(turn, owner);
+    task.put(turn);
+    let work = Work::Settle {
+        activation,
+        settled,
+    };
+    run::advance_after_wait(turn, run, work)
+}
+
+/// An action run outside any workflow is kept for a while, for those who ask how it ended.
+fn expire_later(turn: &mut Turn<'_, '_>, task: &Loaded) {
+    turn.effect(Effect::ActionRunEnded {
+        action_run: task.number,
+    });
+    let expiration = Expiration {
+        due_ms: turn.now_ms().saturating_add(RETENTION_MS_DEFAULT),
+        subject: Expiring::ActionRun(task.number),
+    };
+    turn.put::<Expirations>(&expiration, ());
+    turn.effect(Effect::ArmRetention {
+        due_ms: expiration.due_ms,
+    });
 }
 
 /// Gives an open action run up; its late completion is refused (W18).
@@ -155,7 +165,7 @@ pub(crate) fn cancel(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Result
     }
     drop_report(turn, &mut task);
     label_queue::close(turn, &task.record)?;
-    task.record.status = ActionRunStatus::Cancelled;
+    task.record.become_status(ActionRunStatus::Cancelled);
     task.record.completed_at_ms = Some(turn.now_ms());
     task.put(turn);
     Ok(())

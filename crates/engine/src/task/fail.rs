@@ -1,14 +1,14 @@
 //! A worker reports an error (A5).
 
-use super::end::{Ending, end, note};
+use super::end::{Ending, end};
 use super::lease::{Leased, check, drop_lease};
-use super::loaded::Loaded;
+use super::loaded::{Loaded, with_owner};
 use super::ready::{make_ready_after, retry_delay_ms};
 use super::token::TaskToken;
 use crate::ids::Namespace;
 use crate::quarantine::cut;
 use crate::reply::Done;
-use crate::run::outcome_name;
+use crate::run::{LoadedRun, outcome_name};
 use crate::store::StoreError;
 use crate::tables::{ActionRunStatus, EventKind, TaskError};
 use crate::turn::{Outcome, Turn};
@@ -97,20 +97,22 @@ impl FailureOutcome {
 }
 
 fn try_again(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
-    let number = task.number;
     let delay_ms = retry_delay_ms(&task.record);
     task.record.attempt += 1;
-    task.record.status = ActionRunStatus::Pending;
-    note_retry(turn, &task, delay_ms)?;
-    task.put(turn);
-    make_ready_after(turn, number, delay_ms)
+    task.record.become_status(ActionRunStatus::Pending);
+    with_owner(turn, task.record.owner, |turn, mut run| {
+        note_retry(turn, run.as_deref_mut(), (&task, delay_ms))?;
+        let number = task.number;
+        task.put(turn);
+        make_ready_after(turn, run, number, delay_ms)
+    })
 }
 
 /// Notes in the workflow run's history that another attempt follows, and why.
 pub(super) fn note_retry(
     turn: &mut Turn<'_, '_>,
-    task: &Loaded,
-    delay_ms: u64,
+    run: Option<&mut LoadedRun>,
+    (task, delay_ms): (&Loaded, u64),
 ) -> Result<(), StoreError> {
     let error = task.record.error.as_ref();
     let kind = EventKind::ActionRetryScheduled {
@@ -119,5 +121,5 @@ pub(super) fn note_retry(
         due_ms: turn.now_ms().saturating_add(delay_ms),
         message: error.map_or_else(String::new, |error| error.message.clone()),
     };
-    note(turn, task.record.owner, kind)
+    task.note(turn, run, kind)
 }

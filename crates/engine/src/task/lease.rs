@@ -2,7 +2,7 @@
 
 use super::end::{self, Ending};
 use super::fail::note_retry;
-use super::loaded::{Loaded, load};
+use super::loaded::{Loaded, load, with_owner};
 use super::ready::make_ready;
 use super::token::TaskToken;
 use crate::command::Subject;
@@ -70,7 +70,9 @@ pub(super) fn find_open(
     if task.is_quarantined(turn) {
         return Err(match task.record.owner {
             ActionRunOwner::Step { run, .. } => {
-                Rejection::RunQuarantined(run::load(turn, run)?.record.id.clone()).into()
+                let run = run::record(turn, run)?;
+                let run = run.expect("a run is kept as long as its action runs");
+                Rejection::RunQuarantined(run.id.clone()).into()
             }
             ActionRunOwner::Caller => Rejection::ActionRunQuarantined(number).into(),
         });
@@ -115,10 +117,12 @@ pub(crate) fn expire(
     });
     if task.record.attempt < task.record.attempts_max {
         task.record.attempt += 1;
-        task.record.status = ActionRunStatus::Pending;
-        note_retry(turn, &task, 0)?;
-        task.put(turn);
-        return make_ready(turn, number);
+        task.record.become_status(ActionRunStatus::Pending);
+        return with_owner(turn, task.record.owner, |turn, mut run| {
+            note_retry(turn, run.as_deref_mut(), (&task, 0))?;
+            task.put(turn);
+            make_ready(turn, run, number)
+        });
     }
     let ending = Ending {
         status: ActionRunStatus::TimedOut,
@@ -136,7 +140,8 @@ pub(crate) fn release(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outco
     if drop_lease(turn, &mut task)?.is_none() {
         return Ok(());
     }
-    task.record.status = ActionRunStatus::Pending;
+    task.record.become_status(ActionRunStatus::Pending);
+    let owner = task.record.owner;
     task.put(turn);
-    make_ready(turn, number)
+    with_owner(turn, owner, |turn, run| make_ready(turn, run, number))
 }

@@ -1,23 +1,28 @@
 //! A task becomes ready: it goes to an offer of the same entry, or into the queue (design rule 3).
 
 use super::assign::{assign, free_offer};
-use super::loaded::{Loaded, load};
+use super::loaded::{Loaded, load, with_owner};
 use super::queue;
 use crate::effect::Effect;
 use crate::ids::ActionRunNumber;
 use crate::limits::ACTION_RETRY_DELAY_MS_MAX;
+use crate::run::LoadedRun;
 use crate::tables::{ActionRunRecord, ActionRunStatus, ActionRuns, TimerKey, TimerKind};
 use crate::turn::{Outcome, Turn};
 
-/// Makes a pending action run's task ready.
-pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Outcome<()> {
+/// Makes a pending action run's task ready; `run` is the workflow run that it belongs to.
+pub(crate) fn make_ready(
+    turn: &mut Turn<'_, '_>,
+    run: Option<&mut LoadedRun>,
+    number: ActionRunNumber,
+) -> Outcome<()> {
     let task = load(turn, number)?;
     // A task that is set aside waits for nobody (design rule 10).
     if task.is_quarantined(turn) {
         return Ok(());
     }
     if let Some(position) = free_offer(turn, &task.record)? {
-        return assign(turn, task, position);
+        return assign(turn, run, task, position);
     }
     queue::join(turn, &task)?;
     turn.effect(Effect::WakeWorkers {
@@ -30,11 +35,12 @@ pub(crate) fn make_ready(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> Ou
 /// Makes a pending action run's task ready after a delay in milliseconds.
 pub(crate) fn make_ready_after(
     turn: &mut Turn<'_, '_>,
+    run: Option<&mut LoadedRun>,
     number: ActionRunNumber,
     delay_ms: u64,
 ) -> Outcome<()> {
     if delay_ms == 0 {
-        return make_ready(turn, number);
+        return make_ready(turn, run, number);
     }
     let task = load(turn, number)?;
     let due_ms = turn.now_ms().saturating_add(delay_ms);
@@ -55,11 +61,12 @@ pub(crate) fn wake(turn: &mut Turn<'_, '_>, number: ActionRunNumber, attempt: u3
     if record.status != ActionRunStatus::Pending || record.attempt != attempt {
         return Ok(());
     }
+    let owner = record.owner;
     // It waits already if it was taken up after a bug before its time (design rule 10).
     if queue::is_waiting(turn, &Loaded { number, record })? {
         return Ok(());
     }
-    make_ready(turn, number)
+    with_owner(turn, owner, |turn, run| make_ready(turn, run, number))
 }
 
 /// The delay before the attempt that follows `attempt`, in milliseconds (A1).

@@ -8,9 +8,11 @@ use super::report::report_timer;
 use crate::ids::ActionRunNumber;
 use crate::limits::{RETENTION_MS_DEFAULT, TAKE_UP_TIMERS_LOOKED_AT_MAX};
 use crate::retention;
-use crate::run::Settled;
+use crate::run::LoadedRun;
 use crate::store::StoreError;
-use crate::tables::{ActionRuns, AwaitedReport, Expiration, Expiring, Lease, TimerKind, Timers};
+use crate::tables::{
+    ActionRuns, Awaited, AwaitedReport, Expiration, Expiring, Lease, Settled, TimerKind, Timers,
+};
 use crate::timer;
 use crate::turn::{Outcome, Turn};
 use std::ops::ControlFlow;
@@ -18,17 +20,19 @@ use std::ops::ControlFlow;
 /// Takes up the action run of a step; what it came back with, if it has ended meanwhile.
 pub(crate) fn take_up(
     turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
     number: ActionRunNumber,
 ) -> Outcome<Option<Settled>> {
     let Some(record) = turn.draft::<ActionRuns>(&number)? else {
         return Ok(None);
     };
     if record.status.is_open() {
-        take_up_task(turn, Loaded { number, record })?;
+        take_up_task(turn, Some(run), Loaded { number, record })?;
         return Ok(None);
     }
     let error = record.error.as_ref();
     Ok(record.outcome.as_ref().map(|outcome| Settled {
+        from: Awaited::Action(number),
         outcome: outcome.clone(),
         output: record.output,
         reason: error.map(|error| error.in_words(outcome)),
@@ -43,7 +47,7 @@ pub(crate) fn take_up_own(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> O
         return Ok(());
     };
     let Some(completed_at_ms) = record.completed_at_ms else {
-        return take_up_task(turn, Loaded { number, record });
+        return take_up_task(turn, None, Loaded { number, record });
     };
     let expiration = Expiration {
         due_ms: completed_at_ms.saturating_add(RETENTION_MS_DEFAULT),
@@ -53,7 +57,11 @@ pub(crate) fn take_up_own(turn: &mut Turn<'_, '_>, number: ActionRunNumber) -> O
 }
 
 /// Gives an open task its timer back, or its place in the queue.
-fn take_up_task(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
+fn take_up_task(
+    turn: &mut Turn<'_, '_>,
+    run: Option<&mut LoadedRun>,
+    mut task: Loaded,
+) -> Outcome<()> {
     if let Some(lease) = task.record.lease.clone() {
         let expires_at_ms = timer::restore(turn, lease_timer(&task, lease.expires_at_ms))?;
         if expires_at_ms != lease.expires_at_ms {
@@ -79,7 +87,7 @@ fn take_up_task(turn: &mut Turn<'_, '_>, mut task: Loaded) -> Outcome<()> {
     if queue::is_waiting(turn, &task)? || is_put_off(turn, &task)? {
         return Ok(());
     }
-    make_ready(turn, task.number)
+    make_ready(turn, run, task.number)
 }
 
 /// Whether a timer will make the task ready. Where too many are set to find it among them, the task is

@@ -7,17 +7,15 @@ use crate::definition::{StepIndex, Trigger};
 use crate::group;
 use crate::ids::{Namespace, WorkflowName};
 use crate::json::Json;
-use crate::limits::{
-    ADVANCE_STEPS_MAX, PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX,
-};
+use crate::limits::{PAYLOAD_BYTES_MAX, READ_BYTES_MAX, READ_RECORDS_MAX, TRIGGER_RUNS_MAX};
 use crate::rejection::{Rejection, check_bytes};
 use crate::reply::TriggerFired;
-use crate::run::{self, Opening, Work};
+use crate::run::{self, Opening};
 use crate::store::StoreError;
 use crate::stream::{self, RecordId};
 use crate::tables::{
-    DefinitionNumber, Event, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
-    TriggeredBy, Triggers,
+    DefinitionNumber, EventKind, Groups, LiveTrigger, RecordContent, Records, TriggerRecord,
+    TriggeredBy, Triggers, Work,
 };
 use crate::turn::{Outcome, Turn};
 use serde::{Deserialize, Serialize};
@@ -26,8 +24,8 @@ use std::sync::Arc;
 
 /// Starts a run for each batch of records that lie next in a partition, and moves the trigger on
 /// behind them. It names where the trigger stands and the very records, so a second one finds others:
-/// exactly once without a key to remember (design rule 6). Batches that its turn has no steps left for
-/// (W16) are left to the next firing, which is due at once.
+/// exactly once without a key to remember (design rule 6). Batches that its turn's budget
+/// (design rule 13) does not suffice for are left to the next firing, which is due at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireTrigger {
     /// Whose trigger.
@@ -52,8 +50,6 @@ struct Firing<'a> {
     trigger: Trigger,
     group: group::Numbered,
     record: TriggerRecord,
-    /// Steps that the runs have taken in this turn.
-    steps_count: u32,
     runs_count: u32,
     refused_count: u32,
 }
@@ -75,13 +71,13 @@ impl FireTrigger {
             trigger,
             group: group::load(turn, number)?,
             record,
-            steps_count: 0,
             runs_count: 0,
             refused_count: 0,
         };
         let mut records = firing.read(turn)?.into_iter();
         for batch in &self.batches {
-            if firing.steps_count >= ADVANCE_STEPS_MAX {
+            // What is left is fired again, by another command.
+            if firing.is_begun() && turn.is_spent() {
                 break;
             }
             let records: Vec<Read> = records.by_ref().take(batch.records.len()).collect();
@@ -156,6 +152,11 @@ impl FireTrigger {
 }
 
 impl Firing<'_> {
+    /// Whether a batch was carried out.
+    fn is_begun(&self) -> bool {
+        self.runs_count > 0 || self.refused_count > 0
+    }
+
     /// Reads the records that are named, which must lie where the group stands.
     fn read(&self, turn: &mut Turn<'_, '_>) -> Outcome<Vec<Read>> {
         let command = self.command;
@@ -244,9 +245,9 @@ impl Firing<'_> {
         self.runs_count += 1;
         let run = run::open(turn, opening)?.number;
         let kind = EventKind::TriggerStarted { partition, records };
-        turn.event(run, Event { step: None, kind });
+        run::note(turn, run, kind)?;
         let step = StepIndex::START;
-        self.steps_count += run::advance_counted(turn, Work::Enter { run, step })?;
+        run::advance(turn, run, Work::Enter { step })?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::overlay::Cell;
 use crate::store::{KeyRange, Order, StoreError};
-use crate::tables::{Key, Table, damaged, decode_record, key_of, range_from};
+use crate::tables::{Key, Table, damaged, decode_record, encode_prefix, key_of, range_from};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -49,6 +49,28 @@ impl Turn<'_, '_> {
         Ok(found)
     }
 
+    /// The keys of `T` that begin with `prefix`, at most `count_max` of them. No record is decoded.
+    pub(crate) fn keys<T: Table>(
+        &self,
+        prefix: &impl Key,
+        count_max: usize,
+    ) -> Result<Vec<T::Key>, StoreError> {
+        let mut keys = Vec::new();
+        if count_max == 0 {
+            return Ok(keys);
+        }
+        let range = KeyRange::prefix(&encode_prefix::<T>(prefix));
+        self.visit_found(&range, Some(&range), &mut |key, _| {
+            keys.push(key_of::<T>(key)?);
+            Ok(if keys.len() < count_max {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        })?;
+        Ok(keys)
+    }
+
     /// Visits the written rows of `range` and the stored ones of `stored`; returns the first stored
     /// key.
     pub(super) fn visit_rows<T: Table>(
@@ -68,6 +90,10 @@ impl Turn<'_, '_> {
         stored: Option<&KeyRange>,
         visit: Visit<'_>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
+        let visit: Visit<'_> = &mut |key, found| {
+            self.rows_visited.set(self.rows_visited.get() + 1);
+            visit(key, found)
+        };
         let mut written = self.entry.overlay.range(range).peekable();
         let mut first = None;
         let mut flow = Ok(ControlFlow::Continue(()));

@@ -8,7 +8,7 @@ use crate::json::Json;
 use crate::store::{Reader, StoreError};
 use crate::tables::{
     ActionRecord, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction, Actions,
-    Definitions, ModuleRecord, Modules, Runs, read,
+    Activations, Definitions, ModuleRecord, Modules, Runs, read,
 };
 
 /// An action by name.
@@ -145,10 +145,11 @@ pub(super) fn owner_of(
     let ActionRunOwner::Step { run, activation } = record.owner else {
         return Ok(None);
     };
+    let active = read::<Activations>(reader, &(run, activation))?;
     let Some(run) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
-    let step: Option<StepIndex> = run.activation(activation).map(|active| active.step);
+    let step: Option<StepIndex> = active.map(|active| active.step);
     let name = match (step, read::<Definitions>(reader, &run.definition)?) {
         (Some(step), Some(record)) => Some(record.definition.step(step).name.clone()),
         (None, _) | (_, None) => None,

@@ -10,9 +10,9 @@ use crate::plan;
 use crate::request;
 use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
-    ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, DefinitionNumber, Definitions,
-    InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs, WorkerActivities,
-    WorkerState, Workers, encode_key, encode_prefix, read, visit,
+    ActionRunOwner, ActionRunStatus, ActionRuns, ActivationState, Activations, DefinitionNumber,
+    Definitions, InputChecks, LabelQueues, LabelSet, ReadyActions, RequestAges, Runs,
+    WorkerActivities, WorkerState, Workers, encode_key, encode_prefix, read, visit,
 };
 use crate::task::TaskToken;
 use std::collections::BTreeMap;
@@ -119,14 +119,14 @@ fn report_timeout_ms(
     let ActionRunOwner::Step { run, activation } = owner else {
         return Ok(None);
     };
+    let active = read::<Activations>(reader, &(run, activation))?;
     let Some(run) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
     let record = read::<Definitions>(reader, &run.definition)?;
-    let active = run.activation(activation);
     Ok(record
         .zip(active)
-        .and_then(|(record, active)| plan::report_timeout_ms(&record.definition, active)))
+        .and_then(|(record, active)| plan::report_timeout_ms(&record.definition, &active)))
 }
 
 /// Embedded workers of nodes other than `node` that are not known to be gone, with their process:
@@ -222,7 +222,7 @@ pub fn child_input_check(
     let Some(run) = read::<Runs>(reader, &parent)? else {
         return Ok(None);
     };
-    let Some(active) = run.activation(activation) else {
+    let Some(active) = read::<Activations>(reader, &(parent, activation))? else {
         return Ok(None);
     };
     let ActivationState::ChildInput { definition } = active.state else {

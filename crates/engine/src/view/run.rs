@@ -9,13 +9,15 @@ use crate::ids::{
     WorkflowVersion,
 };
 use crate::json::Json;
-use crate::store::{Reader, StoreError};
+use crate::store::{KeyRange, Order, Reader, StoreError};
 use crate::tables::{
     ActionKind, ActionRunRecord, ActionRunStatus, ActionRuns, Actions, Activation, ActivationState,
-    AttributeValue, DefinitionRecord, Definitions, PlanWait, Quarantine, QuarantinedKind, RunNames,
-    RunRecord, RunStatus, Runs, TriggeredBy, read,
+    Activations, AttributeValue, DefinitionRecord, Definitions, PlanWait, Quarantine,
+    QuarantinedKind, RunNames, RunRecord, RunStatus, Runs, StepResults, TriggeredBy, encode_prefix,
+    read, visit,
 };
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A run as `flo workflow status` shows it.
 #[derive(Clone, Debug)]
@@ -214,13 +216,14 @@ pub fn run(
         Some(link) => read::<Runs>(reader, &link.run)?.map(|parent| parent.id),
         None => None,
     };
+    let active = active(reader, number)?;
     Ok(Some(RunView {
         row: row(&run, &record),
-        detail: detail(reader, (number, &run), definition)?,
-        current_steps: current_steps(reader, &run, definition)?,
+        detail: detail(reader, (number, &run), (&active, definition))?,
+        current_steps: current_steps(reader, &active, definition)?,
         input: payload(reader, run.input)?,
         output,
-        steps: steps(reader, &run, definition)?,
+        steps: steps(reader, number, definition)?,
         search_attributes: attributes(&run, definition),
         parent,
         idempotency_key: shown_key(&run, definition),
@@ -281,11 +284,25 @@ pub(super) fn terminal_name(definition: &Definition, target: Target) -> String {
     }
 }
 
+/// The steps that are under way, in the order in which they were entered.
+pub(super) fn active(
+    reader: &dyn Reader,
+    number: RunNumber,
+) -> Result<Vec<Activation>, StoreError> {
+    let mut active = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<Activations>(&number));
+    visit::<Activations>(reader, &range, Order::Ascending, |_, activation| {
+        active.push(activation);
+        ControlFlow::Continue(())
+    })?;
+    Ok(active)
+}
+
 /// Why the run waits or how it failed, in words (W21a).
 fn detail(
     reader: &dyn Reader,
     (number, run): (RunNumber, &RunRecord),
-    definition: &Definition,
+    (active, definition): (&[Activation], &Definition),
 ) -> Result<Option<String>, StoreError> {
     let quarantined = read::<Quarantine>(reader, &(QuarantinedKind::Run, number.0))?;
     if let Some(record) = quarantined {
@@ -298,7 +315,7 @@ fn detail(
     if run.detail.is_some() {
         return Ok(run.detail.clone());
     }
-    for active in &run.active {
+    for active in active {
         if let Some(detail) = waiting_detail(reader, run, (active, definition))? {
             return Ok(Some(detail));
         }
@@ -349,11 +366,11 @@ fn waiting_detail(
 
 fn current_steps(
     reader: &dyn Reader,
-    run: &RunRecord,
+    active: &[Activation],
     definition: &Definition,
 ) -> Result<Vec<CurrentStep>, StoreError> {
     let mut steps = Vec::new();
-    for active in &run.active {
+    for active in active {
         let waiting_for = match &active.state {
             ActivationState::Executing => None,
             ActivationState::Signal { deadline_ms } => Some((WaitingFor::Signal, *deadline_ms)),
@@ -406,11 +423,17 @@ fn awaited(
 
 fn steps(
     reader: &dyn Reader,
-    run: &RunRecord,
+    number: RunNumber,
     definition: &Definition,
 ) -> Result<BTreeMap<StepName, StepView>, StoreError> {
+    let mut results = Vec::new();
+    let range = KeyRange::prefix(&encode_prefix::<StepResults>(&number));
+    visit::<StepResults>(reader, &range, Order::Ascending, |(_, step), result| {
+        results.push((step, result));
+        ControlFlow::Continue(())
+    })?;
     let mut views = BTreeMap::new();
-    for (step, result) in &run.results {
+    for (step, result) in results {
         let output = match result.output {
             Some(output) => Some(payload(reader, output)?),
             None => None,
@@ -422,7 +445,7 @@ fn steps(
             started_at_ms: result.started_at_ms,
             completed_at_ms: result.completed_at_ms,
         };
-        views.insert(definition.step(*step).name.clone(), view);
+        views.insert(definition.step(step).name.clone(), view);
     }
     Ok(views)
 }

@@ -9,7 +9,7 @@ use crate::entry::NodeId;
 use crate::ids::{Namespace, OutcomeName, RunId, StepName, WorkflowName, WorkflowVersion};
 use crate::run::is_failure;
 use crate::store::{KeyRange, Order, Reader, StoreError};
-use crate::tables::{History, RunStatus, encode_key, visit};
+use crate::tables::{History, RunStatus, StepResults, encode_key, read, visit};
 use crate::trace::TraceContext;
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -80,7 +80,7 @@ pub fn steps_left(
     visit::<History>(reader, &range, Order::Descending, |(_, first), record| {
         search.look_at(first, &record)
     })?;
-    let found = search.finish();
+    let found = search.finish(|step| read::<StepResults>(reader, &(number, step)))?;
     if found.is_empty() {
         return Ok(Vec::new());
     }

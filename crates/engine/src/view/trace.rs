@@ -3,7 +3,7 @@
 use crate::definition::StepIndex;
 use crate::ids::{ActionRunNumber, RunNumber};
 use crate::store::{Reader, StoreError};
-use crate::tables::{ActionRunOwner, ActionRuns, Runs, read};
+use crate::tables::{ActionRunOwner, ActionRuns, Activations, Runs, read};
 use crate::trace::TraceContext;
 
 /// Names a visit: a run's stay in a step, from when it enters the step to when it leaves it. Attempts and
@@ -52,7 +52,7 @@ pub fn task_visit(
     let Some(record) = read::<Runs>(reader, &run)? else {
         return Ok(None);
     };
-    let Some(active) = record.activation(activation) else {
+    let Some(active) = read::<Activations>(reader, &(run, activation))? else {
         return Ok(None);
     };
     Ok(Some(TaskVisit {

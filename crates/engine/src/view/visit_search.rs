@@ -11,6 +11,7 @@ use crate::definition::{Definition, StepIndex};
 use crate::entry::NodeId;
 use crate::ids::OutcomeName;
 use crate::limits::VISIT_EVENTS_LOOKED_AT_MAX;
+use crate::store::StoreError;
 use crate::tables::{Event, EventKind, HistoryRecord, RunRecord, StepResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
@@ -105,16 +106,23 @@ impl<'a> VisitSearch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// The visits, in the order in which they ended.
-    pub(super) fn finish(mut self) -> Vec<FoundVisit> {
+    /// The visits, in the order in which they ended; `result_of` looks up what the run remembers of a step.
+    ///
+    /// # Errors
+    /// Those of the look-up.
+    pub(super) fn finish(
+        mut self,
+        result_of: impl Fn(StepIndex) -> Result<Option<StepResult>, StoreError>,
+    ) -> Result<Vec<FoundVisit>, StoreError> {
         for (step, end) in std::mem::take(&mut self.ended) {
-            let result = self.run.results.get(&step);
-            if let Some(result) = result.filter(|_| end.is_remembered) {
-                self.found.push(end.remembered(step, result));
+            if end.is_remembered
+                && let Some(result) = result_of(step)?
+            {
+                self.found.push(end.remembered(step, &result));
             }
         }
         self.found.sort_by_key(|found| (found.end.seq, found.step));
-        self.found
+        Ok(self.found)
     }
 
     /// Whether nothing before this place belongs to a visit that is wanted.
@@ -178,8 +186,12 @@ impl<'a> VisitSearch<'a> {
 
     /// How many steps were under way when the run ended.
     fn under_way_count(&self) -> u32 {
-        let left = self.run.results.values().map(|result| result.order).max();
-        self.run.activations_count.saturating_sub(left.unwrap_or(0))
+        let RunRecord {
+            activations_count,
+            left_count,
+            ..
+        } = self.run;
+        activations_count.saturating_sub(*left_count)
     }
 
     fn describe(&self, place: Place<'_>) -> EventView {

@@ -3,7 +3,7 @@
 use crate::codec;
 use crate::definition::Definition;
 use crate::ids::Namespace;
-use crate::limits::TRIGGER_BATCH_MAX;
+use crate::limits::{ATTRIBUTES_MAX, MAPPING_PATHS_MAX, TRIGGER_BATCH_MAX};
 use crate::rejection::Rejection;
 use crate::reply::DefinitionCreated;
 use crate::schedule;
@@ -73,6 +73,20 @@ impl CreateDefinition {
         {
             let (expected, found) = (namespace.clone(), found.clone());
             return Err(Rejection::NamespaceMismatch { expected, found });
+        }
+        if definition.search_attributes.len() > ATTRIBUTES_MAX {
+            return Err(Rejection::too_many("search attributes", ATTRIBUTES_MAX));
+        }
+        let mut templates = definition.templates();
+        if templates.any(|template| template.paths().count() > MAPPING_PATHS_MAX) {
+            return Err(Rejection::too_many("paths in a mapping", MAPPING_PATHS_MAX));
+        }
+        let mut caches = definition
+            .plans
+            .iter()
+            .filter_map(|plan| plan.cache.as_ref());
+        if caches.any(|cache| cache.key.len() > 2 * MAPPING_PATHS_MAX) {
+            return Err(Rejection::too_many("holes in a key", MAPPING_PATHS_MAX));
         }
         match &definition.trigger {
             Some(trigger) if trigger.batch_size > TRIGGER_BATCH_MAX => {

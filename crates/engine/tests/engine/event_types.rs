@@ -32,8 +32,12 @@ fn views() -> Vec<EventView> {
         events: Vec::new(),
     };
     let view = |kind| {
-        let step = Some(StepIndex(0));
-        view::describe(&definition, &Event { step, kind }, 1, &record)
+        let event = Event {
+            step: Some(StepIndex(0)),
+            activation: Some(1),
+            kind,
+        };
+        view::describe(&definition, &event, 1, &record)
     };
     tables::event::events().into_iter().map(view).collect()
 }

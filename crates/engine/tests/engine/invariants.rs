@@ -18,11 +18,11 @@ use flotilla_engine::limits::{HISTORY_EVENTS_MAX, HISTORY_HEAD_EVENTS};
 use flotilla_engine::store::{KeyRange, MemoryStore, Order};
 use flotilla_engine::tables::{
     self, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns, Activation,
-    ActivationState, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks, Key,
-    LabelQueues, LabelSet, PayloadRef, Payloads, PlanWait, Ready, ReadyActionRecord, ReadyActions,
-    RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs, SignalsWaiting, SilentWorkers,
-    Table, TimerKey, TimerKind, Timers, WorkerActivities, WorkerActivityRecord, WorkerCounts,
-    WorkerNumbers, WorkerState, Workers, encode_prefix,
+    ActivationState, Activations, Cluster, ClusterRecord, History, IdempotencyKeys, InputChecks,
+    Key, LabelQueues, LabelSet, PayloadRef, Payloads, PendingWorks, PlanWait, Ready,
+    ReadyActionRecord, ReadyActions, RequestAges, Requests, RunNames, RunRecord, RunStatus, Runs,
+    SilentWorkers, StepResults, Table, TimerKey, TimerKind, Timers, WorkerActivities,
+    WorkerActivityRecord, WorkerCounts, WorkerNumbers, WorkerState, Workers, encode_prefix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -64,6 +64,7 @@ pub(crate) fn check(store: &MemoryStore) {
 struct State<'a> {
     store: &'a MemoryStore,
     runs: BTreeMap<RunNumber, RunRecord>,
+    activations: BTreeMap<(RunNumber, u32), Activation>,
     action_runs: BTreeMap<ActionRunNumber, ActionRunRecord>,
     workers: BTreeMap<(Namespace, WorkerId), WorkerActivityRecord>,
     timers: BTreeSet<TimerKey>,
@@ -76,6 +77,7 @@ impl<'a> State<'a> {
         Self {
             store,
             runs: rows::<Runs>(store, &()).into_iter().collect(),
+            activations: rows::<Activations>(store, &()).into_iter().collect(),
             action_runs: rows::<ActionRuns>(store, &()).into_iter().collect(),
             workers: rows::<WorkerActivities>(store, &()).into_iter().collect(),
             timers: rows::<Timers>(store, &())
@@ -88,11 +90,29 @@ impl<'a> State<'a> {
 
     /// An open run waits for something that will come; an ended one for nothing.
     fn check_run(&self, number: RunNumber, run: &RunRecord) {
-        let signals = rows::<SignalsWaiting>(self.store, &number);
+        let active = rows::<Activations>(self.store, &number);
+        let pending = rows::<PendingWorks>(self.store, &number);
+        if let Some(continuation) = run.continuation {
+            let timer = TimerKey {
+                kind: TimerKind::Continuation,
+                due_ms: continuation.due_ms,
+                subject: number.0,
+                detail: 0,
+            };
+            assert!(self.timers.contains(&timer), "{} is continued", run.id);
+            assert!(!pending.is_empty(), "{} has work left", run.id);
+        }
         match run.status {
-            RunStatus::Waiting => {
+            RunStatus::Waiting | RunStatus::Running | RunStatus::Pending => {
+                assert_eq!(
+                    run.continuation.is_none(),
+                    run.status == RunStatus::Waiting,
+                    "{} is {} between entries",
+                    run.id,
+                    run.status.name()
+                );
                 assert!(
-                    !run.active.is_empty(),
+                    run.continuation.is_some() || !active.is_empty(),
                     "{} waits without an active step",
                     run.id
                 );
@@ -102,29 +122,22 @@ impl<'a> State<'a> {
                     "{} is open",
                     run.id
                 );
-                run.active
+                active
                     .iter()
-                    .for_each(|active| self.check_obligation(number, run, active));
+                    .for_each(|(_, active)| self.check_obligation(number, run, active));
             }
             RunStatus::Ended(_) => {
-                assert!(
-                    run.active.is_empty(),
-                    "{} has ended on an active step",
-                    run.id
-                );
+                assert!(active.is_empty(), "{} has ended on an active step", run.id);
                 assert!(
                     run.end.is_some() && run.completed_at_ms.is_some(),
                     "{} ended",
                     run.id
                 );
-                assert!(signals.is_empty(), "{} has ended and keeps signals", run.id);
-            }
-            RunStatus::Pending | RunStatus::Running => {
-                panic!("{} is {} between entries", run.id, run.status.name())
             }
         }
-        let results = run.results.values().filter_map(|result| result.output);
-        results
+        let results = rows::<StepResults>(self.store, &number);
+        let outputs = results.iter().filter_map(|(_, result)| result.output);
+        outputs
             .chain([run.input])
             .chain(run.output)
             .for_each(|payload| self.check_payload(payload));
@@ -143,7 +156,7 @@ impl<'a> State<'a> {
             detail: active.number,
         };
         let is_met = match &active.state {
-            ActivationState::Executing => false,
+            ActivationState::Executing => run.continuation.is_some(),
             ActivationState::Action(action_run) => self
                 .action_runs
                 .get(action_run)
@@ -186,7 +199,7 @@ impl<'a> State<'a> {
         let mut last = 0;
         let mut kept = 0;
         let records = rows::<History>(self.store, &number);
-        visits::check(run, &records);
+        visits::check((self.store, number), run, &records);
         for ((_, first), record) in &records {
             if cursor.trimmed_until > 0 && last == cursor.trimmed_after {
                 last = cursor.trimmed_until;
@@ -286,10 +299,7 @@ impl<'a> State<'a> {
         if let (ActionRunOwner::Step { run, activation }, true) =
             (record.owner, record.status.is_open())
         {
-            let active = self
-                .runs
-                .get(&run)
-                .and_then(|run| run.activation(activation));
+            let active = self.activations.get(&(run, activation));
             let awaited = active.and_then(|active| active.state.action_run());
             assert_eq!(awaited, Some(number), "{number} has no owner");
         }
@@ -376,10 +386,8 @@ impl<'a> State<'a> {
 
     /// A timer that is set belongs to something that still wants it.
     fn check_timer(&self, timer: &TimerKey) {
-        let run = self.runs.get(&RunNumber(timer.subject));
-        let state = run
-            .and_then(|run| run.activation(timer.detail))
-            .map(|active| &active.state);
+        let at = (RunNumber(timer.subject), timer.detail);
+        let state = self.activations.get(&at).map(|active| &active.state);
         let action_run = self.action_runs.get(&ActionRunNumber(timer.subject));
         let is_wanted = match timer.kind {
             TimerKind::StepWake => match state {
@@ -417,6 +425,11 @@ impl<'a> State<'a> {
             TimerKind::CacheExpiry => plans::has_sweep(self.store, timer),
             TimerKind::StreamSweep => streams::is_due(self.store, timer),
             TimerKind::GroupDue => groups::is_due(self.store, timer),
+            TimerKind::Continuation => {
+                let run = self.runs.get(&RunNumber(timer.subject));
+                let continuation = run.and_then(|run| run.continuation);
+                continuation.is_some_and(|continuation| continuation.due_ms == timer.due_ms)
+            }
         };
         assert!(is_wanted, "nobody waits for {timer:?}");
     }
@@ -430,9 +443,8 @@ impl<'a> State<'a> {
             assert_eq!(self.runs[&number].idempotency_key.as_ref(), Some(&key));
         }
         for ((parent, activation), ()) in rows::<InputChecks>(self.store, &()) {
-            let active = self.runs[&parent]
-                .activation(activation)
-                .map(|active| &active.state);
+            let active = self.activations.get(&(parent, activation));
+            let active = active.map(|active| &active.state);
             assert!(matches!(active, Some(ActivationState::ChildInput { .. })));
         }
         let cluster = read::<Cluster>(self.store, &()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The engine's tests: scripts that show whole traces, properties over random histories, and the
 //! bytes that a released version must read for ever.
 
+mod bounds;
 mod corpus;
 mod event_types;
 mod golden;

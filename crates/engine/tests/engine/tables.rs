@@ -15,15 +15,16 @@ use flotilla_engine::ids::{ActionRunNumber, RunNumber, WorkerNumber};
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
     ActionRecord, ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRunStatus, ActionRuns,
-    ActionRunsByAction, Actions, Activation, ActivationState, AttributeValue, AwaitedReport,
-    Cluster, ClusterRecord, DefinitionNumber, DefinitionRecord, DefinitionSources, Definitions,
-    End, Event, History, HistoryCursor, HistoryRecord, IdempotencyKeys, InputChecks,
-    LabelQueuePlaces, LabelQueueRecord, LabelQueues, LabelSet, Lease, ModuleRecord, Modules,
-    ParentLink, PayloadOwner, PayloadRef, Payloads, ProcessRecord, Quarantine, QuarantineRecord,
-    QuarantinedKind, Ready, ReadyActionRecord, ReadyActions, RequestAgeRecord, RequestAges,
-    RequestRecord, Requests, RevisionsByContent, RunNames, RunRecord, RunStatus, Runs, SignalIds,
-    SignalRecord, SignalsWaiting, SilentWorkers, StepResult, Table, TaskError, TimerKey, TimerKind,
-    Timers, TriggeredBy, VersionRecord, Versions, WorkerActivities, WorkerActivityRecord,
+    ActionRunsByAction, Actions, Activation, ActivationState, Activations, AttributeValue, Awaited,
+    AwaitedReport, Cluster, ClusterRecord, Continuation, DefinitionNumber, DefinitionRecord,
+    DefinitionSources, Definitions, End, Event, History, HistoryCursor, HistoryRecord,
+    IdempotencyKeys, InputChecks, LabelQueuePlaces, LabelQueueRecord, LabelQueues, LabelSet, Lease,
+    ModuleRecord, Modules, ParentLink, PayloadOwner, PayloadRef, Payloads, PendingWorks,
+    ProcessRecord, Quarantine, QuarantineRecord, QuarantinedKind, Ready, ReadyActionRecord,
+    ReadyActions, RequestAgeRecord, RequestAges, RequestRecord, Requests, RevisionsByContent,
+    RunNames, RunRecord, RunStatus, Runs, Settled, SignalIds, SignalRecord, SignalsWaiting,
+    SilentWorkers, StepResult, StepResults, Table, TaskError, TimerKey, TimerKind, Timers,
+    TriggeredBy, VersionRecord, Versions, Work, WorkerActivities, WorkerActivityRecord,
     WorkerCounts, WorkerKind, WorkerNumbers, WorkerRecord, WorkerState, Workers, WorkflowRecord,
     Workflows, check_row, decode_key, decode_record, decode_row, encode_key, encode_record,
 };
@@ -42,10 +43,14 @@ pub(crate) struct Row {
 fn table_numbers_are_unique_and_leave_room_for_the_replica() {
     let rows = rows();
     let numbers: BTreeSet<u8> = rows.iter().map(|row| row.key[0]).collect();
-    assert_eq!(numbers.len(), rows.len());
+    let named: BTreeSet<_> = rows
+        .iter()
+        .map(|row| (row.key[0], row.name.clone()))
+        .collect();
+    assert_eq!(numbers.len(), named.len());
     assert_eq!(
         numbers,
-        (1..=61).collect(),
+        (1..=64).collect(),
         "a table that is added needs a row here"
     );
 }
@@ -137,6 +142,8 @@ fn sorted<T: Table>(keys: &[T::Key]) {
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = workflow_rows();
     rows.extend(run_rows());
+    rows.extend(activation_rows());
+    rows.push(row::<StepResults>((RunNumber(7), StepIndex(0)), result()));
     rows.extend(action_rows());
     rows.extend(worker_rows());
     rows.extend(plan::rows());
@@ -275,6 +282,7 @@ fn run_rows() -> Vec<Row> {
     let payload = samples::payload();
     vec![
         row::<Runs>(run, run_record()),
+        row::<PendingWorks>((run, 1), work()),
         row::<RunNames>((samples::namespace(), samples::run_id()), run),
         row::<IdempotencyKeys>(
             (samples::namespace(), samples::workflow(), samples::key()),
@@ -289,26 +297,50 @@ fn run_rows() -> Vec<Row> {
     ]
 }
 
-/// A run that has been through everything.
-fn run_record() -> RunRecord {
-    let payload = samples::payload();
-    let active = (1..).zip(states()).map(|(number, state)| Activation {
+/// An activation in each state that there is.
+fn activation_rows() -> Vec<Row> {
+    let activation = |(number, state)| Activation {
         number,
         step: StepIndex(1),
         attempt: 2,
         polls_count: 1,
         started_at_ms: 1_000,
-        input: payload,
+        input: samples::payload(),
         state,
-    });
-    let result = StepResult {
+    };
+    let states = (1..).zip(states()).map(activation);
+    states
+        .map(|active| row::<Activations>((RunNumber(7), active.number), active))
+        .collect()
+}
+
+fn result() -> StepResult {
+    StepResult {
         outcome: samples::outcome(),
-        output: Some(payload),
+        output: Some(samples::payload()),
         attempts: 1,
         started_at_ms: 1_000,
         completed_at_ms: 2_000,
         order: 1,
-    };
+    }
+}
+
+fn work() -> Work {
+    Work::Settle {
+        activation: 2,
+        settled: Settled {
+            from: Awaited::Action(ActionRunNumber(9)),
+            outcome: samples::outcome(),
+            output: Some(samples::payload()),
+            reason: Some("because".to_owned()),
+            is_retryable: true,
+        },
+    }
+}
+
+/// A run that has been through everything.
+fn run_record() -> RunRecord {
+    let payload = samples::payload();
     RunRecord {
         namespace: samples::namespace(),
         id: samples::run_id(),
@@ -326,9 +358,16 @@ fn run_record() -> RunRecord {
         nesting: 1,
         trace: Some(samples::trace()),
         idempotency_key: Some(samples::key()),
-        active: active.collect(),
+        active_count: 2,
         activations_count: 7,
-        results: BTreeMap::from([(StepIndex(0), result)]),
+        left_count: 5,
+        last_left: Some(StepIndex(1)),
+        steps_since_wait: 3,
+        has_waited: true,
+        continuation: Some(Continuation {
+            due_ms: 1_500,
+            next: 2,
+        }),
         attributes: attributes(),
         last_action_run: Some(ActionRunNumber(9)),
         input: payload,
@@ -381,6 +420,7 @@ fn history() -> HistoryRecord {
             .into_iter()
             .map(|kind| Event {
                 step: Some(StepIndex(1)),
+                activation: Some(3),
                 kind,
             })
             .collect(),

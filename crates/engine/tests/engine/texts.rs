@@ -176,6 +176,7 @@ fn rejections_of_work() -> Vec<Rejection> {
         Rejection::WorkersTooMany(samples::namespace()),
         Rejection::TimerGone,
         Rejection::TimerNotDue,
+        Rejection::EntryFull,
         Rejection::RequestIdReused,
         Rejection::TooLarge {
             noun: text(),

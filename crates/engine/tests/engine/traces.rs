@@ -9,8 +9,8 @@ use flotilla_engine::json::Json;
 use flotilla_engine::limits::{VISIT_EVENTS_LOOKED_AT_MAX, VISIT_EVENTS_MAX};
 use flotilla_engine::store::Writes;
 use flotilla_engine::tables::{
-    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, StepResult, Table,
-    encode_key, encode_record, read,
+    Event, EventKind, History, HistoryCursor, HistoryRecord, RunRecord, Runs, StepResult,
+    StepResults, Table, encode_key, encode_record, read,
 };
 use flotilla_engine::view::{self, StepVisit};
 use flotilla_engine::{
@@ -258,7 +258,11 @@ fn steps_that_are_under_way_at_once_are_told_apart() {
 /// entries are those from 101 on, at 1 ms, 2 ms and so on.
 fn plant_parallel_steps(replica: &mut Replica) {
     let [first, second, third] = [0, 1, 2].map(|step| Some(StepIndex(step)));
-    let event = |step, kind| Event { step, kind };
+    let event = |step: Option<StepIndex>, kind| Event {
+        step,
+        activation: step.map(|step| u32::from(step.0) + 1),
+        kind,
+    };
     let (outcome, output) = (samples::outcome(), None);
     let completed = EventKind::StepCompleted { outcome, output };
     let cancelled = EventKind::WorkflowCancelled {
@@ -280,6 +284,7 @@ fn plant_parallel_steps(replica: &mut Replica) {
     ];
     let mut run = run(replica);
     run.activations_count = 3;
+    run.left_count = 1;
     run.history = HistoryCursor::default();
     let result = StepResult {
         outcome: samples::outcome(),
@@ -289,7 +294,7 @@ fn plant_parallel_steps(replica: &mut Replica) {
         completed_at_ms: 3,
         order: 1,
     };
-    run.results = BTreeMap::from([(StepIndex(1), result)]);
+    put::<StepResults>(replica, &(RunNumber(1), StepIndex(1)), &result);
     for (index, events) in (1..).zip(histories) {
         let first = run.history.events_count + 1;
         run.history.events_count += events.len() as u64;

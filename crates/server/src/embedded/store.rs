@@ -16,9 +16,7 @@ use crate::context::Context;
 use crate::errors::Refusal;
 use crate::services::find_key;
 use flotilla_engine::ids::{KvKey, Namespace};
-use flotilla_engine::{
-    Command, DeleteKey, Operation, Reply, RequestId, SetCondition, SetKey, TaskToken,
-};
+use flotilla_engine::{Command, DeleteKey, Operation, RequestId, SetCondition, SetKey, TaskToken};
 use flotilla_wasm::{Host, KvError};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;

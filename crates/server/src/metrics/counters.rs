@@ -3,7 +3,7 @@
 use super::histogram::Histogram;
 use super::requests::Requests;
 use super::wasm::WasmCalls;
-use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply, reply};
+use flotilla_engine::{Body, CommandKind, Entry, NodeId, Rejection, RejectionCode, Reply};
 use flotilla_replica::{Leadership, Observer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use flotilla_engine::ids::Namespace;
     use flotilla_engine::tables::{TimerKey, TimerKind};
-    use flotilla_engine::{BeginTerm, Command, FireTimer, Stamp};
+    use flotilla_engine::{BeginTerm, Command, FireTimer, Stamp, reply};
     use flotilla_replica::Leader;
 
     fn metrics() -> Metrics {

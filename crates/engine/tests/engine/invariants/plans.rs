@@ -11,9 +11,9 @@ use flotilla_engine::limits::{
 };
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    Activation, ActivationState, BreakerState, CacheExpiries, CacheUsage, CachedResults, Cluster,
-    Definitions, PlanExecutorRecord, PlanExecutors, PlanNumbers, PlanWait, Plans, Probe, RunRecord,
-    TimerKey, TimerKind,
+    Activation, ActivationState, Activations, BreakerState, CacheExpiries, CacheUsage,
+    CachedResults, Cluster, Definitions, PlanExecutorRecord, PlanExecutors, PlanNumbers, PlanWait,
+    Plans, Probe, RunRecord, TimerKey, TimerKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,21 +41,18 @@ pub(super) fn check(
         check_bounds(&record);
         for probe in probes(&record) {
             let run = runs.get(&probe.run);
-            let active = run.and_then(|run| run.activation(probe.activation));
+            let active = read::<Activations>(store, &(probe.run, probe.activation));
             let is_tried = |(run, active): (&RunRecord, &Activation)| {
                 let definition = definition_of(store, run);
                 let executor = tried(&definition, active);
                 executor.is_some_and(|executor| executor.name == name)
             };
-            let is_in_flight = run.zip(active).is_some_and(is_tried);
+            let is_in_flight = run.zip(active.as_ref()).is_some_and(is_tried);
             assert!(is_in_flight, "{probe:?} of {name} is in flight");
         }
     }
-    let active = runs
-        .values()
-        .flat_map(|run| run.active.iter().map(move |one| (run, one)));
-    for (run, active) in active {
-        check_execution(store, run, active);
+    for ((number, _), active) in rows::<Activations>(store, &()) {
+        check_execution(store, &runs[&number], &active);
     }
 }
 

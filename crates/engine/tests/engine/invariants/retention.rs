@@ -6,7 +6,7 @@ use flotilla_engine::limits::RETENTION_MS_DEFAULT;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRunOwner, ActionRunRecord, ActionRuns, ActionRunsByAction,
-    ActivationState, Cluster, Definitions, Expiration, Expirations, Expiring, History,
+    ActivationState, Activations, Cluster, Definitions, Expiration, Expirations, Expiring, History,
     PayloadOwner, PayloadRef, Payloads, Quarantine, QuarantinedKind, RunRemains, Runs, SignalIds,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,8 +79,7 @@ fn is_awaited(store: &MemoryStore, subject: Expiring) -> bool {
     };
     let link = read::<Runs>(store, &number).and_then(|run| run.parent);
     link.is_some_and(|link| {
-        let parent = read::<Runs>(store, &link.run);
-        let active = parent.and_then(|parent| parent.activation(link.activation).cloned());
+        let active = read::<Activations>(store, &(link.run, link.activation));
         active.is_some_and(|active| active.state == ActivationState::Child(number))
     })
 }

@@ -1,10 +1,16 @@
 //! What a run says of when it entered and left its steps is what its history says.
 
+use super::{read, rows};
 use flotilla_engine::ids::RunNumber;
-use flotilla_engine::tables::{EventKind, HistoryRecord, RunRecord};
+use flotilla_engine::store::MemoryStore;
+use flotilla_engine::tables::{Activations, EventKind, HistoryRecord, RunRecord, StepResults};
 use std::collections::BTreeMap;
 
-pub(super) fn check(run: &RunRecord, history: &[((RunNumber, u64), HistoryRecord)]) {
+pub(super) fn check(
+    (store, number): (&MemoryStore, RunNumber),
+    run: &RunRecord,
+    history: &[((RunNumber, u64), HistoryRecord)],
+) {
     let (mut entered, mut left) = (BTreeMap::new(), BTreeMap::new());
     for ((_, first), record) in history {
         if run.history.trimmed_until > 0 && *first == run.history.trimmed_until + 1 {
@@ -27,22 +33,29 @@ pub(super) fn check(run: &RunRecord, history: &[((RunNumber, u64), HistoryRecord
             }
         }
     }
-    for active in &run.active {
+    let active = rows::<Activations>(store, &number);
+    for (_, active) in &active {
         let entered_at_ms = entered.get(&active.step);
         let is_alike = entered_at_ms.is_none_or(|at_ms| *at_ms == active.started_at_ms);
         assert!(is_alike, "when {} entered {:?}", run.id, active.step);
     }
     for (step, (entered_at_ms, left_at_ms)) in left {
-        let result = &run.results[&step];
+        let result = read::<StepResults>(store, &(number, step));
+        let result = result.expect("a step that was left has a result");
         assert_eq!(result.completed_at_ms, left_at_ms, "{} {step:?}", run.id);
         if let Some(at_ms) = entered_at_ms {
             assert_eq!(result.started_at_ms, at_ms, "{} {step:?}", run.id);
         }
     }
     // As many as were entered and not left were under way when the run ended.
-    let left_count = run.results.values().map(|result| result.order).max();
-    let under_way_count = run.activations_count - left_count.unwrap_or(0);
-    let active_count = run.active.len();
+    let results = rows::<StepResults>(store, &number);
+    let left_last = results.iter().max_by_key(|(_, result)| result.order);
+    let last = left_last.map(|((_, step), result)| (*step, result.order));
+    let order = (run.left_count > 0).then_some(run.left_count);
+    assert_eq!(run.last_left.zip(order), last, "what {} left last", run.id);
+    let under_way_count = run.activations_count - run.left_count;
+    let active_count = active.len();
+    assert_eq!(run.active_count as usize, active_count, "{}", run.id);
     let is_counted = !run.status.is_open() || active_count == under_way_count as usize;
     assert!(is_counted, "{}: {active_count} steps are active", run.id);
 }

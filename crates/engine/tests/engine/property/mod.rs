@@ -19,8 +19,8 @@ use flotilla_engine::definition::StepIndex;
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine, QuarantinedKind, Runs,
-    Table, Timers, decode_key, decode_record, encode_key, encode_record,
+    Activations, Cluster, ClusterRecord, EventKind, History, HistoryRecord, Quarantine,
+    QuarantinedKind, Runs, Table, Timers, decode_key, decode_record, encode_key, encode_record,
 };
 use flotilla_engine::{Applied, Body, Entry, Rejection};
 use moves::{Move, histories, single_data_histories, single_histories, single_run_histories};
@@ -299,15 +299,15 @@ fn damage(player: &mut Player, pick: u8) -> Option<RunNumber> {
         .filter(|(_, run)| run.status.is_open())
         .collect();
     let position = usize::from(pick) % open.len().max(1);
-    let (number, mut run) = open.into_iter().nth(position)?;
-    for active in &mut run.active {
+    let (number, _) = open.into_iter().nth(position)?;
+    for (key, mut active) in invariants::rows::<Activations>(&player.store, &number) {
         active.step = StepIndex(999);
+        let row = (
+            encode_key::<Activations>(&key),
+            Some(encode_record::<Activations>(&active)),
+        );
+        player.store.write(&Writes::from([row]));
     }
-    let row = (
-        encode_key::<Runs>(&number),
-        Some(encode_record::<Runs>(&run)),
-    );
-    player.store.write(&Writes::from([row]));
     player.reopen();
     Some(number)
 }

@@ -12,7 +12,7 @@ use flotilla_engine::ids::{
 use flotilla_engine::json::Json;
 use flotilla_engine::store::MemoryStore;
 use flotilla_engine::tables::{
-    ActionKind, ActivationState, DefinitionNumber, InputChecks, Process, ProcessKind, Runs,
+    ActionKind, ActivationState, Activations, DefinitionNumber, InputChecks, Process, ProcessKind,
     TimerKey, TimerKind, Timers, WorkerKind,
 };
 use flotilla_engine::{
@@ -291,10 +291,9 @@ impl Player {
         let position = usize::from(pick) % checks.len().max(1);
         let check = checks.get(position).map(|(check, ())| *check);
         let (parent, activation) = check.unwrap_or((flotilla_engine::ids::RunNumber(1), 1));
-        let run = crate::invariants::read::<Runs>(&self.store, &parent);
-        let active = run.as_ref().and_then(|run| run.activation(activation));
-        let definition = match active.map(|active| &active.state) {
-            Some(ActivationState::ChildInput { definition }) if !is_stale => *definition,
+        let active = crate::invariants::read::<Activations>(&self.store, &(parent, activation));
+        let definition = match active.map(|active| active.state) {
+            Some(ActivationState::ChildInput { definition }) if !is_stale => definition,
             _ => DefinitionNumber(99),
         };
         Body::DecideChildInput(DecideChildInput {

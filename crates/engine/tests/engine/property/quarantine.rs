@@ -79,7 +79,7 @@ fn first_timer(player: &Player, (kind, number): Quarantined) -> Option<TimerKey>
         .into_iter()
         .map(|(timer, ())| timer);
     timers.find(|timer| match timer.kind {
-        TimerKind::StepWake | TimerKind::SignalTimeout => {
+        TimerKind::StepWake | TimerKind::SignalTimeout | TimerKind::Continuation => {
             (QuarantinedKind::Run, timer.subject) == (kind, number)
         }
         TimerKind::TaskReady | TimerKind::LeaseExpiry | TimerKind::ReportExpiry => of_task(timer),

@@ -2,15 +2,16 @@
 
 use super::line::Line;
 use super::world::World;
+use crate::invariants;
 use flotilla_engine::definition::{Definition, StepIndex};
 use flotilla_engine::ids::{
     ActionRunNumber, GroupNumber, Namespace, RunNumber, StreamNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::json::Json;
 use flotilla_engine::tables::{
-    ActionRuns, DefinitionNumber, DefinitionRecord, Definitions, GroupPartition, Groups,
-    PartitionRecord, PayloadRef, Payloads, Quarantine, QuarantineRecord, QuarantinedKind, Runs,
-    StreamRecord, Streams, TimerKind, Timers, Workers, Workflows,
+    ActionRuns, Activations, DefinitionNumber, DefinitionRecord, Definitions, GroupPartition,
+    Groups, PartitionRecord, PayloadRef, Payloads, Quarantine, QuarantineRecord, QuarantinedKind,
+    Runs, StreamRecord, Streams, TimerKind, Timers, Workers, Workflows,
 };
 
 /// What was there before the damage.
@@ -70,14 +71,14 @@ pub(super) fn plant(world: &mut World, verb: &str, line: &mut Line) -> bool {
 /// The run stands on a step that its definition does not have.
 fn run(world: &mut World, id: &str) -> Damage {
     let number = world.run_number(id);
-    let mut run = world.read::<Runs>(&number).expect("the run exists");
-    let active = run.active.iter_mut();
-    let stand = |active: &mut flotilla_engine::tables::Activation| {
-        let before = std::mem::replace(&mut active.step, StepIndex(999));
-        (active.number, before)
-    };
-    let steps = active.map(stand).collect();
-    world.plant::<Runs>(&number, Some(&run));
+    let mut steps = Vec::new();
+    for (key, mut active) in invariants::rows::<Activations>(&world.store, &number) {
+        steps.push((
+            active.number,
+            std::mem::replace(&mut active.step, StepIndex(999)),
+        ));
+        world.plant::<Activations>(&key, Some(&active));
+    }
     Damage::Run(number, steps)
 }
 
@@ -148,12 +149,11 @@ fn mend(world: &mut World) {
     for damage in std::mem::take(&mut world.damages).into_iter().rev() {
         match damage {
             Damage::Run(number, steps) => {
-                let mut run = world.read::<Runs>(&number).expect("the run is kept");
-                for active in &mut run.active {
+                for (key, mut active) in invariants::rows::<Activations>(&world.store, &number) {
                     let before = steps.iter().find(|(number, _)| *number == active.number);
                     active.step = before.map_or(active.step, |(_, step)| *step);
+                    world.plant::<Activations>(&key, Some(&active));
                 }
-                world.plant::<Runs>(&number, Some(&run));
             }
             Damage::Definition(number, before) => {
                 world.plant::<Definitions>(&number, Some(&before));

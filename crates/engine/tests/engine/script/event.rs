@@ -139,7 +139,11 @@ fn kind_in_words(
 
 /// As callers see it.
 fn as_published(definition: &Definition, kind: &EventKind) -> (&'static str, String) {
-    let (step, kind) = (None, kind.clone());
+    let event = Event {
+        step: None,
+        activation: None,
+        kind: kind.clone(),
+    };
     let record = HistoryRecord {
         at_ms: 0,
         raft_index: 0,
@@ -147,7 +151,7 @@ fn as_published(definition: &Definition, kind: &EventKind) -> (&'static str, Str
         node: NodeId(1),
         events: Vec::new(),
     };
-    let view = view::describe(definition, &Event { step, kind }, 1, &record);
+    let view = view::describe(definition, &event, 1, &record);
     let words = [view.detail, view.attributes];
     (view.type_name, words.join(" ").trim_end().to_owned())
 }

@@ -13,16 +13,16 @@ use super::stream;
 use super::trace;
 use super::trigger;
 use super::world::World;
+use crate::invariants;
 use flotilla_engine::ids::{
     ActionName, ActionRunNumber, Namespace, RunNumber, WorkerId, WorkflowName,
 };
 use flotilla_engine::tables::{
     ActionRunKeys, ActionRuns, ActionRunsByAction, Actions, AttributeValue, Cluster, Definitions,
     History, IdempotencyKeys, Payloads, Ready, Requests, RunNames, RunRemains, Runs, SignalIds,
-    TimerKey, WorkerActivities, Workers, Workflows,
+    StepResults, TimerKey, WorkerActivities, Workers, Workflows,
 };
 use flotilla_engine::view;
-use std::collections::BTreeMap;
 
 const QUESTIONS: [&str; 15] = [
     "show",
@@ -341,7 +341,7 @@ fn show_run(world: &World, number: RunNumber) -> String {
             definition.name,
             definition.version,
             record.revision,
-            state(world, &run)
+            state(world, number, &run)
         ),
     );
     line(
@@ -356,13 +356,10 @@ fn show_run(world: &World, number: RunNumber) -> String {
         let name = &definition.search_attributes[usize::from(*position)].name;
         line(&mut out, format!("  attribute {name} {}", attribute(value)));
     }
-    let results: BTreeMap<u32, _> = run
-        .results
-        .iter()
-        .map(|(step, result)| (result.order, (step, result)))
-        .collect();
-    for (step, result) in results.values() {
-        let name = step_name(definition, **step);
+    let mut results = invariants::rows::<StepResults>(&world.store, &number);
+    results.sort_by_key(|(_, result)| result.order);
+    for ((_, step), result) in &results {
+        let name = step_name(definition, *step);
         let output = option(
             " output=",
             &result.output.map(|output| payload(world, output)),

@@ -5,12 +5,14 @@ use super::event::events;
 use super::kv;
 use super::schedule;
 use super::world::World;
+use crate::invariants;
 use flotilla_engine::definition::{Definition, StepIndex, Target};
 use flotilla_engine::ids::RunNumber;
 use flotilla_engine::tables::{
-    Activation, ActivationState, Definitions, PayloadRef, Payloads, PlanState, PlanWait, RunRecord,
+    Activation, ActivationState, Activations, Definitions, PayloadRef, Payloads, PlanState,
+    PlanWait, RunRecord,
 };
-use flotilla_engine::{Effect, Rejection, Reply, reply};
+use flotilla_engine::{Effect, Rejection, Reply};
 use std::fmt::{Display, Write as _};
 
 /// One line for each reply.
@@ -31,95 +33,60 @@ pub(super) fn replies(replies: &[Result<Reply, Rejection>]) -> String {
 fn reply_in_words(reply: &Reply) -> String {
     let or = |is_so: bool, yes: &str, no: &str| if is_so { yes } else { no }.to_owned();
     match reply {
-        Reply::Done(reply::Done {}) => "done".to_owned(),
-        Reply::DefinitionCreated(reply::DefinitionCreated {
-            revision,
-            is_new,
-            is_latest,
-        }) => {
-            let new = or(*is_new, "new", "known");
-            let latest = or(*is_latest, ", latest", "");
-            format!("revision {revision}, {new}{latest}")
+        Reply::Done(_) => "done".to_owned(),
+        Reply::DefinitionCreated(created) => {
+            let new = or(created.is_new, "new", "known");
+            let latest = or(created.is_latest, ", latest", "");
+            format!("revision {}, {new}{latest}", created.revision)
         }
-        Reply::RunStarted(reply::RunStarted {
-            run_id,
-            workflow,
-            version,
-            revision,
-            is_existing,
-        }) => {
-            let verb = or(*is_existing, "existing", "started");
-            format!("{verb} {run_id} of {workflow} {version} revision {revision}")
+        Reply::RunStarted(run) => {
+            let verb = or(run.is_existing, "existing", "started");
+            let (id, workflow, version) = (&run.run_id, &run.workflow, &run.version);
+            format!(
+                "{verb} {id} of {workflow} {version} revision {}",
+                run.revision
+            )
         }
-        Reply::SignalAccepted(reply::SignalAccepted { is_repeated }) => {
-            or(*is_repeated, "signal repeated", "signal accepted")
+        Reply::SignalAccepted(signal) => {
+            or(signal.is_repeated, "signal repeated", "signal accepted")
         }
-        Reply::ActionRegistered(reply::ActionRegistered {
-            version,
-            is_changed,
-        }) => format!(
-            "version {version}, {}",
-            or(*is_changed, "changed", "unchanged")
-        ),
-        Reply::ActionInvoked(reply::ActionInvoked {
-            action_run,
-            is_existing,
-        }) => format!("{} {action_run}", or(*is_existing, "existing", "invoked")),
-        Reply::LeaseExtended(reply::LeaseExtended { expires_at_ms }) => {
-            format!("lease until {expires_at_ms}")
+        Reply::ActionRegistered(action) => {
+            let changed = or(action.is_changed, "changed", "unchanged");
+            format!("version {}, {changed}", action.version)
         }
-        Reply::TasksAssigned(reply::TasksAssigned {
-            count,
-            is_fitting_left,
-        }) => {
-            let left = or(*is_fitting_left, ", more would fit", "");
-            format!("assigned {count}{left}")
+        Reply::ActionInvoked(invoked) => {
+            let verb = or(invoked.is_existing, "existing", "invoked");
+            format!("{verb} {}", invoked.action_run)
         }
-        Reply::DeadLettersRequeued(reply::DeadLettersRequeued {
-            action_runs,
-            has_more,
-        }) => dead_letter::requeued(action_runs, *has_more),
-        Reply::DeadLettersPurged(reply::DeadLettersPurged { count, has_more }) => {
-            dead_letter::purged(*count, *has_more)
+        Reply::LeaseExtended(lease) => format!("lease until {}", lease.expires_at_ms),
+        Reply::TasksAssigned(assigned) => {
+            let left = or(assigned.is_fitting_left, ", more would fit", "");
+            format!("assigned {}{left}", assigned.count)
         }
-        Reply::ScheduleFired(reply::ScheduleFired { run_id }) => schedule::fired(run_id.as_ref()),
-        Reply::WorkerHeard(reply::WorkerHeard { is_draining }) => {
-            or(*is_draining, "heard, drain", "heard")
+        Reply::DeadLettersRequeued(letters) => {
+            dead_letter::requeued(&letters.action_runs, letters.has_more)
         }
-        Reply::TaskAccepted(reply::TaskAccepted { deadline_ms }) => {
-            format!("report until {deadline_ms}")
+        Reply::DeadLettersPurged(letters) => dead_letter::purged(letters.count, letters.has_more),
+        Reply::ScheduleFired(fired) => schedule::fired(fired.run_id.as_ref()),
+        Reply::WorkerHeard(worker) => or(worker.is_draining, "heard, drain", "heard"),
+        Reply::TaskAccepted(task) => format!("report until {}", task.deadline_ms),
+        Reply::CacheInvalidated(cache) => format!("invalidated {}", cache.plans_count),
+        Reply::KeySet(key) => format!("set, version {}", key.version),
+        Reply::NamespaceCreated(created) => or(created.is_new, "new namespace", "known namespace"),
+        Reply::StreamCreated(created) => or(created.is_new, "new stream", "known stream"),
+        Reply::RecordsAppended(appended) => format!("appended from {}", appended.first),
+        Reply::GroupCreated(created) => or(created.is_new, "new group", "known group"),
+        Reply::GroupJoined(joined) => format!("joined, ack within {}", joined.ack_timeout_ms),
+        Reply::RecordsTaken(taken) => format!("taken {}", taken.count),
+        Reply::RecordsSettled(settled) => format!("settled {}", settled.count),
+        Reply::TriggerFired(fired) => {
+            format!(
+                "fired {}, refused {}",
+                fired.runs_count, fired.refused_count
+            )
         }
-        Reply::CacheInvalidated(reply::CacheInvalidated { plans_count }) => {
-            format!("invalidated {plans_count}")
-        }
-        Reply::KeySet(reply::KeySet { version }) => format!("set, version {version}"),
-        Reply::NamespaceCreated(reply::NamespaceCreated { is_new }) => {
-            or(*is_new, "new namespace", "known namespace")
-        }
-        Reply::StreamCreated(reply::StreamCreated { is_new }) => {
-            or(*is_new, "new stream", "known stream")
-        }
-        Reply::RecordsAppended(reply::RecordsAppended { first }) => {
-            format!("appended from {first}")
-        }
-        Reply::GroupCreated(reply::GroupCreated { is_new }) => {
-            or(*is_new, "new group", "known group")
-        }
-        Reply::GroupJoined(reply::GroupJoined { ack_timeout_ms }) => {
-            format!("joined, ack within {ack_timeout_ms}")
-        }
-        Reply::RecordsTaken(reply::RecordsTaken { count }) => format!("taken {count}"),
-        Reply::RecordsSettled(reply::RecordsSettled { count }) => format!("settled {count}"),
-        Reply::TriggerFired(reply::TriggerFired {
-            runs_count,
-            refused_count,
-        }) => format!("fired {runs_count}, refused {refused_count}"),
-        Reply::Deleted(reply::Deleted { is_found }) => {
-            or(*is_found, "deleted", "nothing to delete")
-        }
-        Reply::NamespaceDeleted(reply::NamespaceDeleted { is_found, has_more }) => {
-            kv::deleted(*is_found, *has_more)
-        }
+        Reply::Deleted(deleted) => or(deleted.is_found, "deleted", "nothing to delete"),
+        Reply::NamespaceDeleted(deleted) => kv::deleted(deleted.is_found, deleted.has_more),
     }
 }
 
@@ -166,7 +133,10 @@ const LONG_EVENTS: u64 = 40;
 /// A run's state and its events from `first` on.
 pub(super) fn progress(world: &World, number: RunNumber, run: &RunRecord, first: u64) -> String {
     let mut out = String::new();
-    line(&mut out, format!("{} {}", run.id, state(world, run)));
+    line(
+        &mut out,
+        format!("{} {}", run.id, state(world, number, run)),
+    );
     let last = run.history.events_count;
     if last - first < LONG_EVENTS {
         return out + &events(world, number, run, first..=last);
@@ -177,7 +147,7 @@ pub(super) fn progress(world: &World, number: RunNumber, run: &RunRecord, first:
     format!("{out}{begin}  …\n{end}")
 }
 
-pub(super) fn state(world: &World, run: &RunRecord) -> String {
+pub(super) fn state(world: &World, number: RunNumber, run: &RunRecord) -> String {
     let mut text = run.status.name().to_owned();
     let definition = definition_of(world, run);
     if let Some(end) = &run.end {
@@ -186,8 +156,8 @@ pub(super) fn state(world: &World, run: &RunRecord) -> String {
             format!("at {}", target(&definition, end.terminal)),
         );
     }
-    for active in &run.active {
-        add(&mut text, format!("for {}", waiting_for(active)));
+    for (_, active) in invariants::rows::<Activations>(&world.store, &number) {
+        add(&mut text, format!("for {}", waiting_for(&active)));
     }
     if let Some(detail) = &run.detail {
         add(&mut text, format!("({})", shortened(detail)));

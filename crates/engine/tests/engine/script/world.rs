@@ -7,7 +7,7 @@ use crate::invariants;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, RunNumber, WorkerId};
 use flotilla_engine::store::{MemoryStore, Writes};
 use flotilla_engine::tables::{
-    Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
+    Activations, Cluster, RunRecord, Runs, Table, TimerKey, Timers, encode_key, encode_record,
 };
 use flotilla_engine::{
     Applied, Body, Command, ENGINE_VERSION, Effect, Engine, Entry, NodeId, Offer, Stamp, TaskToken,
@@ -131,11 +131,9 @@ impl World {
 
     /// The action run that the run `id` waits for.
     pub(super) fn awaited_action(&self, id: &str) -> ActionRunNumber {
-        let run = self
-            .read::<Runs>(&self.run_number(id))
-            .expect("the run exists");
-        let mut active = run.active.iter();
-        let awaited = active.find_map(|active| active.state.action_run());
+        let active = invariants::rows::<Activations>(&self.store, &self.run_number(id));
+        let mut active = active.into_iter();
+        let awaited = active.find_map(|(_, active)| active.state.action_run());
         awaited.unwrap_or_else(|| panic!("{id} waits for no action"))
     }
 

@@ -10,7 +10,7 @@ use flotilla_api::v1;
 use flotilla_engine::ids::{ActionName, ActionRunNumber, Namespace};
 use flotilla_engine::store::Reader;
 use flotilla_engine::{
-    Command, LetterChoice, Operation, PurgeDeadLetters, Rejection, RejectionCode, Reply, RequestId,
+    Command, LetterChoice, Operation, PurgeDeadLetters, Rejection, RejectionCode, RequestId,
     RequeueDeadLetters, reply, view,
 };
 use tokio::time::Instant;

@@ -1,0 +1,74 @@
+//! Search attributes (W22): computed when a run begins and again when it ends.
+
+use super::loaded::LoadedRun;
+use super::render::{self, MappingRefused};
+use crate::definition::AttributeKind;
+use crate::json::{self, Json};
+use crate::limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_BYTES_MAX};
+use crate::store::StoreError;
+use crate::tables::AttributeValue;
+use crate::turn::Turn;
+use std::collections::BTreeMap;
+
+/// Computes the run's search attributes. Unresolved values and those of another type are absent; so are those that are
+/// too large, which the note says that is returned.
+pub(super) fn compute(
+    turn: &mut Turn<'_, '_>,
+    run: &mut LoadedRun,
+) -> Result<Option<String>, StoreError> {
+    let definition = run.definition.clone();
+    let attributes = &definition.definition.search_attributes;
+    if attributes.is_empty() {
+        return Ok(None);
+    }
+    let paths = attributes.iter().map(|attribute| &attribute.from);
+    let resolved = match render::resolve(turn, run, paths)? {
+        Ok(resolved) => resolved,
+        Err(MappingRefused::Read(bytes) | MappingRefused::Made(bytes)) => {
+            set(run, BTreeMap::new());
+            return Ok(Some(format!(
+                "the search attributes are absent: their paths lead into {bytes} bytes or more"
+            )));
+        }
+    };
+    let mut values = BTreeMap::new();
+    let mut left_out = Vec::new();
+    let mut bytes_left = ATTRIBUTES_BYTES_MAX;
+    for ((position, attribute), value) in (0..).zip(attributes).zip(resolved.values()) {
+        let Some(value) = value else {
+            continue;
+        };
+        let bytes = value.len();
+        if bytes > ATTRIBUTE_BYTES_MAX.min(bytes_left) {
+            left_out.push(format!("\"{}\" ({bytes} bytes)", attribute.name));
+        } else if let Some(value) = typed(attribute.kind, value) {
+            bytes_left -= bytes;
+            values.insert(position, value);
+        }
+    }
+    set(run, values);
+    Ok((!left_out.is_empty()).then(|| {
+        format!(
+            "search attributes that are too large are absent: {} (at most {ATTRIBUTE_BYTES_MAX} bytes each, \
+             {ATTRIBUTES_BYTES_MAX} together)",
+            left_out.join(", ")
+        )
+    }))
+}
+
+fn set(run: &mut LoadedRun, values: BTreeMap<u16, AttributeValue>) {
+    if run.record.attributes != values {
+        run.record.attributes = values;
+    }
+}
+
+fn typed(kind: AttributeKind, value: &str) -> Option<AttributeValue> {
+    match kind {
+        AttributeKind::String => json::as_string(value).map(AttributeValue::String),
+        AttributeKind::Number if json::is_number(value) => {
+            Some(AttributeValue::Number(Json::from_checked(value.to_owned())))
+        }
+        AttributeKind::Number => None,
+        AttributeKind::Timestamp => value.parse().ok().map(AttributeValue::Timestamp),
+    }
+}

@@ -1,0 +1,421 @@
+//! What one entry may do, whatever definitions and payloads are (design rule 13).
+
+use crate::samples;
+use crate::script::define;
+use flotilla_engine::definition::{
+    AttributeKind, Definition, Part, Path, Root, RunStep, RunTarget, SearchAttribute, Segment,
+    Step, StepIndex, StepKind, Target, Template, Transition,
+};
+use flotilla_engine::ids::{
+    AttributeName, Namespace, OutcomeName, RunId, RunNumber, SignalType, StepName, WorkerId,
+    WorkflowName,
+};
+use flotilla_engine::json::Json;
+use flotilla_engine::limits::{
+    ATTRIBUTES_BYTES_MAX, ATTRIBUTES_MAX, ENTRY_BYTES_MAX, ENTRY_READ_BYTES_MAX, ENTRY_ROWS_MAX,
+    MAPPING_PATHS_MAX, MAPPING_READ_BYTES_MAX, PAYLOAD_BYTES_MAX,
+};
+use flotilla_engine::store::{KeyRange, MemoryStore, Order};
+use flotilla_engine::tables::{
+    self, ActionRuns, PendingWorks, RunRecord, Runs, TimerKey, Timers, encode_prefix, encode_record,
+};
+use flotilla_engine::{
+    Body, Command, CompleteTask, CreateDefinition, ENGINE_VERSION, Effect, Engine, Entry,
+    FireTimer, NodeId, Offer, Rejection, Reply, SignalRun, Stamp, StartRun, TaskToken,
+    VersionChoice, view,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// What one entry may write at most, all in all. In bytes.
+const WRITES_BYTES_MAX: usize = 32 << 20;
+
+/// A replica that is driven as a leader drives it, and holds every entry to its bounds.
+struct World {
+    engine: Engine,
+    store: MemoryStore,
+    raft_index: u64,
+    /// Tokens of the tasks that were handed out and not reported.
+    tokens: Vec<TaskToken>,
+    /// The largest entry, by what it wrote. In bytes.
+    written_most: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let store = MemoryStore::default();
+        Self {
+            engine: Engine::open(&store, ENGINE_VERSION).expect("memory does not fail"),
+            store,
+            raft_index: 0,
+            tokens: Vec::new(),
+            written_most: 0,
+        }
+    }
+
+    /// Applies an entry, with offers for tasks of the sample action.
+    fn apply(&mut self, bodies: Vec<Body>, slots: u32) -> Vec<Result<Reply, Rejection>> {
+        self.raft_index += 1;
+        let commands = bodies
+            .into_iter()
+            .map(|body| Command::new(Namespace::default_namespace(), body))
+            .collect();
+        let offer = Offer {
+            namespace: Namespace::default_namespace(),
+            worker: WorkerId::new("w").expect("an id"),
+            poll: 1,
+            actions: vec![samples::action()],
+            labels: BTreeMap::new(),
+            slots,
+        };
+        let entry = Entry {
+            stamp: Stamp {
+                now_ms: 1_000,
+                seed: self.raft_index,
+                node: NodeId(1),
+            },
+            offers: vec![offer],
+            commands,
+        };
+        let applied = self.engine.apply(&self.store, self.raft_index, &entry);
+        let applied = applied.expect("memory does not fail");
+        let sizes = applied.writes.iter();
+        let written: usize = sizes
+            .map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len))
+            .sum();
+        assert!(written <= WRITES_BYTES_MAX, "{written} bytes are written");
+        let read_max = ENTRY_READ_BYTES_MAX + MAPPING_READ_BYTES_MAX + ENTRY_BYTES_MAX;
+        assert!(applied.spent.read_bytes <= read_max, "{:?}", applied.spent);
+        assert!(
+            applied.spent.rows <= 2 * ENTRY_ROWS_MAX,
+            "{:?}",
+            applied.spent
+        );
+        self.written_most = self.written_most.max(written);
+        self.store.write(&applied.writes);
+        for effect in applied.effects {
+            if let Effect::DeliverTask { assignment, .. } = effect {
+                self.tokens.push(assignment.token);
+            }
+        }
+        applied.replies
+    }
+
+    fn accept(&mut self, body: Body) -> Reply {
+        let reply = self.apply(vec![body], 0).remove(0);
+        reply.unwrap_or_else(|rejection| panic!("expected a reply, but {rejection}"))
+    }
+
+    /// Fires what is due, entry by entry, until nothing is; returns how many entries that took.
+    fn settle(&mut self) -> usize {
+        for count in 0..10_000 {
+            let due = self.due();
+            if due.is_empty() {
+                return count;
+            }
+            let fire = |timer| Body::FireTimer(FireTimer { timer });
+            self.apply(due.into_iter().map(fire).collect(), 0);
+        }
+        panic!("something is always due");
+    }
+
+    fn due(&self) -> Vec<TimerKey> {
+        let mut due = Vec::new();
+        let all = KeyRange::prefix(&encode_prefix::<Timers>(&()));
+        let visited = tables::visit::<Timers>(&self.store, &all, Order::Ascending, |timer, ()| {
+            if timer.due_ms <= 1_000 {
+                due.push(timer);
+            }
+            ControlFlow::Continue(())
+        });
+        visited.expect("memory does not fail");
+        due
+    }
+
+    fn run(&self, number: u64) -> RunRecord {
+        let run = tables::read::<Runs>(&self.store, &RunNumber(number));
+        run.expect("memory does not fail")
+            .expect("the run is there")
+    }
+
+    fn create(&mut self, definition: Definition) {
+        self.accept(create(definition));
+    }
+}
+
+fn create(definition: Definition) -> Body {
+    Body::CreateDefinition(Box::new(CreateDefinition {
+        definition,
+        source: String::new(),
+        make_latest: false,
+    }))
+}
+
+fn start(workflow: &str, input: String) -> Body {
+    Body::StartRun(StartRun {
+        workflow: WorkflowName::new(workflow).expect("a name"),
+        version: VersionChoice::Latest,
+        input: Json::from_checked(input),
+        input_checked_for: None,
+        idempotency_key: None,
+        run_id: None,
+        trace: None,
+    })
+}
+
+/// `{"x":"…"}` of so many bytes.
+fn large(bytes: usize) -> String {
+    format!("{{\"x\":\"{}\"}}", "x".repeat(bytes - 8))
+}
+
+fn attribute(position: usize, field: &str) -> SearchAttribute {
+    SearchAttribute {
+        name: AttributeName::new(format!("a{position}")).expect("a name"),
+        kind: AttributeKind::String,
+        from: path(Root::Input, field),
+    }
+}
+
+fn path(root: Root, field: &str) -> Path {
+    Path {
+        root,
+        segments: vec![Segment::Field(field.to_owned())],
+    }
+}
+
+#[test]
+fn search_attributes_are_bounded_in_number_and_the_large_ones_are_absent() {
+    let mut world = World::new();
+    let mut definition = define("define wide 1\n start: wait go");
+    definition.search_attributes = (0..=ATTRIBUTES_MAX).map(|at| attribute(at, "x")).collect();
+    let refused = world.apply(vec![create(definition.clone())], 0).remove(0);
+    assert!(
+        matches!(refused, Err(Rejection::TooMany { .. })),
+        "{refused:?}"
+    );
+
+    definition.search_attributes.truncate(ATTRIBUTES_MAX);
+    world.create(definition.clone());
+    world.accept(start("wide", large(900_000)));
+    let run = world.run(1);
+    assert!(run.attributes.is_empty());
+    let detail = run.detail.clone().expect("it says what is absent");
+    assert!(detail.contains("\"a0\" (899994 bytes)"), "{detail}");
+    assert!(encode_record::<Runs>(&run).len() < 8_192);
+    world.accept(Body::SignalRun(SignalRun {
+        run_id: RunId::generated(RunNumber(1)),
+        signal_type: SignalType::new("go").expect("a type"),
+        payload: Json::null(),
+        signal_id: None,
+    }));
+    let detail = world.run(1).detail.expect("it ended");
+    assert!(detail.contains("absent"), "{detail}");
+
+    // Each of these is small enough, and together they are not.
+    world.accept(start(
+        "wide",
+        format!("{{\"x\":\"{}\"}}", "x".repeat(2_000)),
+    ));
+    let kept = world.run(2).attributes;
+    assert_eq!(kept.len(), ATTRIBUTES_BYTES_MAX / 2_002);
+}
+
+#[test]
+fn a_mapping_that_is_one_whole_payload_shares_the_stored_one() {
+    let mut world = World::new();
+    world.create(define(
+        "define loop 1\n start: run @missing input=$.input -> failure=start",
+    ));
+    world.accept(start("loop", large(900_000)));
+    world.settle();
+    let run = world.run(1);
+    assert!(!run.status.is_open());
+    assert!(world.written_most < 3 << 20, "{} bytes", world.written_most);
+}
+
+#[test]
+fn a_loop_that_copies_its_input_goes_on_in_later_entries() {
+    let mut world = World::new();
+    let text = r#"define hammer 1
+ start: run @missing input={"all":"$.input"} -> failure=start"#;
+    world.create(define(text));
+    let starts = (0..8).map(|_| start("hammer", large(100_000))).collect();
+    for reply in world.apply(starts, 0) {
+        assert!(matches!(reply, Ok(Reply::RunStarted(_))), "{reply:?}");
+    }
+    assert!(
+        world.run(8).status.is_open(),
+        "its entry had no room for it"
+    );
+    let entries_count = world.settle();
+    assert!(entries_count > 5, "{entries_count}");
+    for number in 1..=8 {
+        let run = world.run(number);
+        assert_eq!(run.detail.as_deref(), Some("max step limit reached"));
+    }
+    let pending = KeyRange::prefix(&encode_prefix::<PendingWorks>(&()));
+    let mut left = 0;
+    tables::visit::<PendingWorks>(&world.store, &pending, Order::Ascending, |_, _| {
+        left += 1;
+        ControlFlow::Continue(())
+    })
+    .expect("memory does not fail");
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn many_small_completions_with_large_next_steps_are_spread_over_entries() {
+    const RUNS: u32 = 200;
+    let mut world = World::new();
+    world.accept(Body::RegisterAction(Box::new(samples::plain_action())));
+    let action = samples::action();
+    let text = format!(
+        "define fan 1\n start: run @{action} input={{}} -> success=next\n \
+         next: run @{action} input={{\"order\":\"$.input\"}} -> success=flo.Completed"
+    );
+    world.create(define(&text));
+    world.accept(Body::RegisterWorker(Box::new(samples::plain_worker(
+        WorkerId::new("w").expect("an id"),
+    ))));
+    for _ in 0..RUNS / 5 {
+        let starts = (0..5)
+            .map(|_| start("fan", large(PAYLOAD_BYTES_MAX - 100)))
+            .collect();
+        world.apply(starts, 5);
+    }
+    let tokens = std::mem::take(&mut world.tokens);
+    assert_eq!(tokens.len(), RUNS as usize);
+    let complete = |token| {
+        Body::CompleteTask(CompleteTask {
+            token,
+            outcome: OutcomeName::new("success").expect("an outcome"),
+            output: Json::null(),
+        })
+    };
+    for reply in world.apply(tokens.into_iter().map(complete).collect(), 0) {
+        assert!(matches!(reply, Ok(Reply::Done(_))), "{reply:?}");
+    }
+    let entries_count = world.settle();
+    assert!(entries_count > 5, "{entries_count}");
+    for number in 1..=u64::from(RUNS) {
+        assert_eq!(world.run(number).activations_count, 2);
+    }
+    let open =
+        tables::read::<ActionRuns>(&world.store, &flotilla_engine::ids::ActionRunNumber(400));
+    assert!(open.expect("memory does not fail").is_some());
+}
+
+#[test]
+fn a_mapping_of_many_paths_reads_its_payload_once() {
+    let mut world = World::new();
+    let mut definition = define("define paths 1\n start: run @missing -> failure=flo.Failed");
+    let template = Template {
+        parts: object((0..=MAPPING_PATHS_MAX).map(|_| path(Root::Input, "y"))),
+    };
+    set_input(&mut definition, 0, template.clone());
+    let refused = world.apply(vec![create(definition.clone())], 0).remove(0);
+    assert!(
+        matches!(refused, Err(Rejection::TooMany { .. })),
+        "{refused:?}"
+    );
+    let paths = (0..MAPPING_PATHS_MAX).map(|_| path(Root::Input, "y"));
+    set_input(
+        &mut definition,
+        0,
+        Template {
+            parts: object(paths),
+        },
+    );
+    world.create(definition);
+    let input = format!(
+        "{{\"x\":\"{}\",\"y\":7}}",
+        "x".repeat(PAYLOAD_BYTES_MAX - 100)
+    );
+    world.accept(start("paths", input));
+    let found = view::run(
+        &world.store,
+        &Namespace::default_namespace(),
+        &RunId::generated(RunNumber(1)),
+    );
+    assert!(found.expect("memory does not fail").is_some());
+}
+
+/// An object with a field for each path.
+fn object(paths: impl IntoIterator<Item = Path>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (number, path) in paths.into_iter().enumerate() {
+        let before = if number == 0 { "{" } else { "," };
+        parts.push(Part::Literal(format!("{before}\"f{number}\":")));
+        parts.push(Part::Path(path));
+    }
+    parts.push(Part::Literal("}".to_owned()));
+    parts
+}
+
+fn set_input(definition: &mut Definition, step: usize, input: Template) {
+    let StepKind::Run(run) = &mut definition.steps[step].kind else {
+        panic!("expected a run step");
+    };
+    run.input = Some(input);
+}
+
+/// A definition at its bounds: steps in a ring, none of which waits, with mappings into the input and each other.
+fn ring(steps_count: u16, paths: &[(u16, u8)], attributes_count: usize) -> Definition {
+    let mut definition = define("define ring 1\n start: run @missing -> failure=start");
+    definition.search_attributes = (0..attributes_count).map(|at| attribute(at, "x")).collect();
+    definition.steps = (0..steps_count)
+        .map(|number| Step {
+            name: StepName::new(if number == 0 {
+                "start".to_owned()
+            } else {
+                format!("s{number}")
+            })
+            .expect("a name"),
+            kind: StepKind::Run(RunStep {
+                target: RunTarget::Action(samples::action()),
+                input: Some(Template {
+                    parts: object(paths.iter().map(|(step, field)| {
+                        let root = match step % (steps_count + 1) {
+                            0 => Root::Input,
+                            step => Root::StepOutput(StepIndex(step - 1)),
+                        };
+                        path(root, if *field == 0 { "x" } else { "error" })
+                    })),
+                }),
+                retry: None,
+                poll: None,
+            }),
+            transitions: vec![Transition {
+                outcome: OutcomeName::new("target_not_found").expect("an outcome"),
+                target: Target::Step(StepIndex((number + 1) % steps_count)),
+            }],
+        })
+        .collect();
+    definition
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_definition_and_no_input_makes_an_entry_pass_its_bounds(
+        steps_count in 1_u16..6,
+        paths in prop::collection::vec((any::<u16>(), 0_u8..2), 0..=MAPPING_PATHS_MAX),
+        attributes_count in 0..=ATTRIBUTES_MAX,
+        bytes in prop_oneof![Just(16_usize), 1_000..60_000_usize],
+        starts_count in 1_usize..12,
+    ) {
+        let mut world = World::new();
+        world.create(ring(steps_count, &paths, attributes_count));
+        let starts = (0..starts_count).map(|_| start("ring", large(bytes))).collect();
+        let replies = world.apply(starts, 0);
+        prop_assert!(replies.iter().all(Result::is_ok));
+        world.settle();
+        for number in 1..=starts_count as u64 {
+            let run = world.run(number);
+            prop_assert!(!run.status.is_open(), "{:?}", run);
+            prop_assert!(encode_record::<Runs>(&run).len() < ATTRIBUTES_BYTES_MAX + 16_384);
+        }
+    }
+}
