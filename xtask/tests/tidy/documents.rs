@@ -1,18 +1,21 @@
-//! Rules for the other documents: the map stays a map, and commands shown to a reader exist.
+//! Rules for the other documents: those that everybody reads stay short, and commands shown to a reader exist.
 
 use std::process::Command;
 
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
-/// A map that nobody reads to the end is none (style.md).
-const ARCHITECTURE_LINES_MAX: usize = 400;
+/// What everybody reads before changing anything is short enough to be read to its end.
+const READ_FIRST: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
+
+/// Lines of each of them.
+const LINES_MAX: usize = 400;
 
 /// Languages of fenced blocks that a reader types in.
 const SHELLS: [&str; 3] = ["```sh", "```bash", "```console"];
 
 #[test]
-fn the_architecture_is_told_in_400_lines() {
-    expect_none(&sources(&[".md"]), architecture_too_long);
+fn what_everybody_reads_first_has_at_most_400_lines() {
+    expect_none(&sources(&[".md"]), too_long);
 }
 
 #[test]
@@ -22,14 +25,13 @@ fn documents_show_only_commands_of_xtask_that_exist() {
     });
 }
 
-fn architecture_too_long(source: &Source) -> Vec<Finding> {
+fn too_long(source: &Source) -> Vec<Finding> {
     let length = source.text.lines().count();
-    if source.path != "ARCHITECTURE.md" || length <= ARCHITECTURE_LINES_MAX {
+    if !READ_FIRST.contains(&source.path.as_str()) || length <= LINES_MAX {
         return Vec::new();
     }
-    let message =
-        format!("expected at most {ARCHITECTURE_LINES_MAX} lines, but there are {length}");
-    vec![source.finding(ARCHITECTURE_LINES_MAX + 1, message)]
+    let message = format!("expected at most {LINES_MAX} lines, but there are {length}");
+    vec![source.finding(LINES_MAX + 1, message)]
 }
 
 fn unknown_commands(source: &Source, is_command: impl Fn(&str) -> bool) -> Vec<Finding> {
@@ -70,14 +72,12 @@ fn is_command(name: &str) -> bool {
 }
 
 #[test]
-fn a_planted_long_map_is_found() {
-    let text = "line\n".repeat(ARCHITECTURE_LINES_MAX + 1);
-    let planted = Source::planted("ARCHITECTURE.md", &text);
-    expect_lines(
-        architecture_too_long,
-        &planted,
-        &[ARCHITECTURE_LINES_MAX + 1],
-    );
+fn planted_long_documents_are_found() {
+    let text = "line\n".repeat(LINES_MAX + 1);
+    for path in READ_FIRST {
+        expect_lines(too_long, &Source::planted(path, &text), &[LINES_MAX + 1]);
+    }
+    expect_lines(too_long, &Source::planted("docs/rules.md", &text), &[]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use crate::tree::{Finding, Source, expect_lines, expect_none, sources};
 
-/// Lines of a file, inline tests apart (style.md).
+/// Lines of a file, inline tests apart (CONTRIBUTING.md, "Style").
 const LINES_MAX: usize = 600;
 
 /// Words that mark something unfinished or switched off. In two parts each, since this file obeys
