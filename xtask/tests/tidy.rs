@@ -3,6 +3,8 @@
 //! Each rule is a pure function from a file's text to findings, one test that runs it over the
 //! whole tree, and one that shows it a violation, so that a rule which has gone blind is noticed.
 
+#[path = "tidy/citations.rs"]
+mod citations;
 #[path = "tidy/conformance.rs"]
 mod conformance;
 #[path = "tidy/documents.rs"]
@@ -11,8 +13,12 @@ mod documents;
 mod links;
 #[path = "tidy/manifests.rs"]
 mod manifests;
+#[path = "tidy/paths.rs"]
+mod paths;
 #[path = "../src/project/root.rs"]
 mod project;
+#[path = "tidy/prose.rs"]
+mod prose;
 #[path = "tidy/records.rs"]
 mod records;
 #[path = "tidy/rust_code.rs"]

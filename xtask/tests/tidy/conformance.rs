@@ -3,6 +3,7 @@
 //! `docs/conformance.md` says what each form of proof means. A row that names no proof, a test that
 //! is gone, renamed or ignored, and a script that is not played are findings.
 
+use crate::citations::is_rule_number;
 use crate::tree::{Finding, Source, expect_lines, expect_no_findings, sources};
 
 const TABLE: &str = "docs/conformance.md";
@@ -93,16 +94,6 @@ fn is_reason(proof: &str) -> bool {
         None => matches!(kind, "not yet" | "out of scope"),
     };
     is_kind && !text.trim().is_empty()
-}
-
-/// Whether the text is the number of a rule, such as `W12`, `A4` or `W21a`.
-fn is_rule_number(text: &str) -> bool {
-    let Some(number) = text.strip_prefix(['W', 'A']) else {
-        return false;
-    };
-    let number = number.strip_suffix(|last: char| last.is_ascii_lowercase());
-    let number = number.unwrap_or(&text[1..]);
-    !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit())
 }
 
 fn live_test(files: &[Source], path: &str, test: &str) -> Result<(), String> {

@@ -77,6 +77,11 @@ pub(crate) fn sources(endings: &[&str]) -> Vec<Source> {
     sources
 }
 
+/// Every file of the project, in no particular order.
+pub(crate) fn paths() -> Vec<String> {
+    files(root())
+}
+
 /// Applies the rule to each file and fails with all that it finds.
 pub(crate) fn expect_none(sources: &[Source], rule: impl Fn(&Source) -> Vec<Finding>) {
     expect_no_findings(sources.iter().flat_map(rule).collect());

@@ -1,4 +1,4 @@
-//! What is used of etcd's own messages, by their numbers in its `rpc.proto` (API version 3).
+//! What is used of etcd's own messages, by their numbers in its API, version 3.
 
 use bytes::Bytes;
 use prost::Message;

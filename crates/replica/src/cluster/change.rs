@@ -51,7 +51,7 @@ pub enum ChangeRefusal {
     /// The node has data of its own: of another cluster, or of an earlier life.
     #[error("expected node {} to be empty, but it has data of another cluster", .0.0)]
     NodeNotEmpty(NodeId),
-    /// The id belonged to a member that was removed (design.md, "Raft": ids are never reused).
+    /// The id belonged to a member that was removed (docs/design.md, "Raft": ids are never reused).
     #[error("expected a new node id, but node {} was a member and was removed", .0.0)]
     NodeIdRetired(NodeId),
     /// The id is a member's at another address.

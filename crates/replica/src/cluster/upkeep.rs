@@ -1,4 +1,4 @@
-//! Snapshots and purges (design.md, "Raft"), which are this crate's business, since openraft's own
+//! Snapshots and purges (docs/design.md, "Raft"), which are this crate's business, since openraft's own
 //! policies are off; and the end of what a former leader began.
 
 use crate::cluster::{members, upgrade};

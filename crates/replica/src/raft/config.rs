@@ -1,4 +1,4 @@
-//! Timing and bounds of openraft (design.md, "Raft").
+//! Timing and bounds of openraft (docs/design.md, "Raft").
 
 use crate::tuning::Tuning;
 use openraft::{Config, ConfigError, SnapshotPolicy};
