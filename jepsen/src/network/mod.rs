@@ -1,6 +1,9 @@
 //! What is between the nodes, and how it fails.
 
+mod names;
+mod namespace;
 mod namespaces;
+mod probe;
 mod proxies;
 mod rules;
 mod source;

@@ -248,7 +248,11 @@ fn network(wanted: Wanted, ids: &[u64], remarks: &mut Vec<String>) -> Network {
     }
     if wanted == Wanted::Cuttable {
         match Namespaces::create(ids) {
-            Ok(namespaces) => return Network::Namespaces(namespaces),
+            Ok(namespaces) => {
+                let proven = namespaces.prove();
+                proven.unwrap_or_else(|silence| panic!("the network is not sound: {silence}"));
+                return Network::Namespaces(namespaces);
+            }
             Err(reason) => remarks.push(format!(
                 "no network namespaces, so proxies stand between the nodes: {reason} (they need \
                  root and `ip` of the package iproute2)"
@@ -261,7 +265,7 @@ fn network(wanted: Wanted, ids: &[u64], remarks: &mut Vec<String>) -> Network {
 fn host(id: u64, network: &Network, scratch: &Scratch) -> Host {
     match network {
         Network::Plain => Host::local(id),
-        Network::Namespaces(_) => Namespaces::host(id),
+        Network::Namespaces(namespaces) => namespaces.host(id),
         Network::Proxies(proxies) => {
             let mut host = Host::local(id);
             let proxy = proxies.before(id, host.peer_address, scratch.path(""));
