@@ -28,7 +28,7 @@ pub enum Wanted {
 pub(crate) enum Network {
     /// Loopback; it never fails.
     Plain,
-    /// Each node has a network of its own, and all are on one bridge.
+    /// Each node has a network of its own; a bridge, which has one too, connects them.
     Namespaces(Namespaces),
     /// A proxy before each node's port for peers.
     Proxies(Proxies),

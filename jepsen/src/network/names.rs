@@ -30,6 +30,11 @@ impl Names {
         self.namespace(&node.to_string())
     }
 
+    /// The namespace of the bridge.
+    pub(super) fn switch(self) -> String {
+        self.namespace("switch")
+    }
+
     fn namespace(self, part: &str) -> String {
         format!("{PREFIX}-{}-{}-{part}", self.process, self.number)
     }

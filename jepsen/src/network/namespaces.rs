@@ -1,4 +1,10 @@
-//! A network of its own for each node: namespaces, and pairs of virtual cards on one bridge.
+//! A network of its own for each node: a namespace, joined to one bridge by a pair of virtual cards.
+//!
+//! The bridge has a namespace of its own, too. The kernel applies a firewall's rules to what a bridge forwards
+//! (`net.bridge.bridge-nf-call-iptables`), and they are those of the bridge's namespace: here there are none. In
+//! the machine's own namespace they would be the machine's, and a machine with Docker forwards nothing by default.
+//! This process reaches the nodes over one more pair of cards. That is input and output for the machine, nothing
+//! that it forwards.
 //!
 //! A cut tells the sender a wrong hardware address for the receiver: frames leave and nobody takes
 //! them, as behind a broken switch. That needs only `ip`, works in one direction and on connections
@@ -7,10 +13,11 @@
 //! Names carry this process's id. What a killed process has left is removed by the next one.
 
 use super::names::{Names, owner};
-use super::namespace::{ip, ip_within};
-use super::probe::{End, probe};
+use super::namespace::{inside, ip, ip_within};
+use super::probe::{End, Unreachable, probe};
 use flotilla_tests::Host;
 use std::ffi::OsString;
+use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
@@ -18,6 +25,8 @@ use std::process::Command;
 /// Nobody's hardware address.
 const NOWHERE: &str = "02:00:00:00:00:00";
 const PORT: u16 = 9_000;
+/// In the switch's namespace.
+const BRIDGE: &str = "bridge0";
 /// The last byte of this process's own address.
 const CLIENTS: u8 = 254;
 
@@ -41,11 +50,7 @@ impl Namespaces {
             nodes: nodes.to_vec(),
             cuts: Vec::new(),
         };
-        let bridge = created.names.card();
-        ip(&["link", "add", &bridge, "type", "bridge"])?;
-        let own = format!("{}/24", created.names.address(CLIENTS));
-        ip(&["addr", "add", &own, "dev", &bridge])?;
-        ip(&["link", "set", &bridge, "up"])?;
+        created.place_switch()?;
         for &node in nodes {
             created.connect(node)?;
         }
@@ -63,7 +68,7 @@ impl Namespaces {
             address: self.names.address(CLIENTS),
             namespace: None,
         };
-        probe(&nodes, &[clients]).map_err(|unreachable| unreachable.to_string())
+        probe(&nodes, &[clients]).map_err(|unreachable| self.explain(&unreachable))
     }
 
     fn end(&self, node: u64) -> End {
@@ -102,19 +107,66 @@ impl Namespaces {
         }
     }
 
+    /// Makes the bridge, and this process's connection to it.
+    fn place_switch(&self) -> Result<(), String> {
+        let (switch, card) = (self.names.switch(), self.names.card());
+        ip(&["netns", "add", &switch])?;
+        ip_within(&switch, &["link", "add", BRIDGE, "type", "bridge"])?;
+        ip_within(&switch, &["link", "set", BRIDGE, "up"])?;
+        let pair = ["type", "veth", "peer", "name", "clients", "netns", &switch];
+        ip(&[&["link", "add", &card][..], &pair].concat())?;
+        ip_within(&switch, &["link", "set", "clients", "master", BRIDGE, "up"])?;
+        let own = format!("{}/24", self.names.address(CLIENTS));
+        ip(&["addr", "add", &own, "dev", &card])?;
+        ip(&["link", "set", &card, "up"])
+    }
+
     fn connect(&self, node: u64) -> Result<(), String> {
-        let (namespace, card) = (
-            self.names.node(node),
-            format!("{}n{node}", self.names.card()),
-        );
+        let (namespace, switch) = (self.names.node(node), self.names.switch());
+        let card = format!("node{node}");
         ip(&["netns", "add", &namespace])?;
         let pair = ["type", "veth", "peer", "name", "eth0", "netns", &namespace];
-        ip(&[&["link", "add", &card][..], &pair].concat())?;
-        ip(&["link", "set", &card, "master", &self.names.card(), "up"])?;
+        ip_within(&switch, &[&["link", "add", &card][..], &pair].concat())?;
+        ip_within(&switch, &["link", "set", &card, "master", BRIDGE, "up"])?;
         let own = format!("{}/24", self.address(node));
         self.within(node, &["addr", "add", &own, "dev", "eth0"])?;
         self.within(node, &["link", "set", "eth0", "up"])?;
         self.within(node, &["link", "set", "lo", "up"])
+    }
+
+    /// What is known of the reason.
+    fn explain(&self, unreachable: &Unreachable) -> String {
+        let rules = self.forward_rules();
+        if unreachable.from.namespace.is_some() {
+            return format!("{unreachable}; {rules}");
+        }
+        let subnet = self.names.address(0);
+        format!(
+            "{unreachable}; {rules}; also see this machine's rules for input and output (`iptables -S`, \
+             `nft list ruleset`), and whether another network has {subnet}/24 (`ip route`)"
+        )
+    }
+
+    /// What the bridge's namespace does to frames, in words: it is gone when a person could look.
+    fn forward_rules(&self) -> String {
+        let switch = self.names.switch();
+        let found = inside(&switch, || {
+            let is_filtered = fs::read_to_string("/proc/sys/net/bridge/bridge-nf-call-iptables");
+            let rules = Command::new("iptables").args(["-S", "FORWARD"]).output();
+            (is_filtered.ok(), rules.ok())
+        });
+        let (is_filtered, rules) = found.unwrap_or_default();
+        let rules = rules.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let show = |found: Option<String>| match found {
+            Some(found) => found.trim().replace('\n', ", "),
+            None => "unknown".to_owned(),
+        };
+        format!(
+            "a firewall may drop what the bridge in namespace {switch} forwards: net.bridge.bridge-nf-call-iptables \
+             is {} there, and the forward policy and rules are: {}",
+            show(is_filtered),
+            show(rules)
+        )
     }
 
     fn within(&self, node: u64, arguments: &[&str]) -> Result<(), String> {
@@ -129,11 +181,11 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // What could not be made cannot be removed either.
+        // What could not be made cannot be removed either. The cards go with the namespaces.
         for &node in &self.nodes {
             let _ = ip(&["netns", "del", &self.names.node(node)]);
         }
-        let _ = ip(&["link", "del", &self.names.card()]);
+        let _ = ip(&["netns", "del", &self.names.switch()]);
     }
 }
 
@@ -155,6 +207,9 @@ fn remove_leftovers() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sched::{CloneFlags, unshare};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn ends_that_do_not_reach_each_other_are_named() {
@@ -169,11 +224,49 @@ mod tests {
         network.prove().unwrap();
     }
 
-    /// Where the machine allows it.
+    /// A machine with Docker forwards nothing by default, not even between the ports of a bridge.
+    #[test]
+    fn rules_of_the_machine_do_not_reach_the_nodes() {
+        let test = || {
+            if !forbid_forwarding(Command::new("iptables")) {
+                println!("not tried: `iptables` cannot be run");
+                return;
+            }
+            let Some(network) = network() else { return };
+            network.prove().unwrap();
+            // The same rules in the bridge's namespace: they do what they did in the machine's.
+            let mut within = Command::new("ip");
+            within.args(["netns", "exec", &network.names.switch(), "iptables"]);
+            assert!(forbid_forwarding(within));
+            let started = Instant::now();
+            let said = network.prove().unwrap_err();
+            assert!(started.elapsed() < Duration::from_secs(10));
+            assert!(said.contains("bridge-nf-call-iptables is 1"), "{said}");
+            assert!(said.contains("-P FORWARD DROP"), "{said}");
+        };
+        in_a_machine_of_its_own(test);
+    }
+
+    /// A network of three nodes, where the machine allows it.
     fn network() -> Option<Namespaces> {
         let network = Namespaces::create(&[1, 2, 3]);
         network
             .inspect_err(|reason| println!("not tried: {reason}"))
             .ok()
+    }
+
+    /// Runs the test in a thread whose network is not the machine's, so that it may change the rules.
+    fn in_a_machine_of_its_own(test: impl FnOnce() + Send + 'static) {
+        let thread = thread::spawn(|| match unshare(CloneFlags::CLONE_NEWNET) {
+            Ok(()) => test(),
+            Err(error) => println!("not tried: {error}"),
+        });
+        thread.join().unwrap();
+    }
+
+    /// Does what Docker does when it starts.
+    fn forbid_forwarding(mut iptables: Command) -> bool {
+        let done = iptables.args(["-P", "FORWARD", "DROP"]).status();
+        done.is_ok_and(|status| status.success())
     }
 }
