@@ -1,5 +1,6 @@
 //! What is between the nodes, and how it fails.
 
+mod cleanup;
 mod names;
 mod namespace;
 mod namespaces;

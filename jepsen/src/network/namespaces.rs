@@ -9,17 +9,15 @@
 //! A cut tells the sender a wrong hardware address for the receiver: frames leave and nobody takes
 //! them, as behind a broken switch. That needs only `ip`, works in one direction and on connections
 //! that stand, and leaves this process's own connections to the nodes alone.
-//!
-//! Names carry this process's id. What a killed process has left is removed by the next one.
 
-use super::names::{Names, owner};
+use super::cleanup::{Cleanup, remove_leftovers};
+use super::names::Names;
 use super::namespace::{inside, ip, ip_within};
 use super::probe::{End, Unreachable, probe};
 use flotilla_tests::Host;
 use std::ffi::OsString;
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::process::Command;
 
 /// Nobody's hardware address.
@@ -36,6 +34,7 @@ pub(crate) struct Namespaces {
     names: Names,
     nodes: Vec<u64>,
     cuts: Vec<(u64, u64)>,
+    _cleanup: Cleanup,
 }
 
 impl Namespaces {
@@ -45,10 +44,15 @@ impl Namespaces {
     /// Why this machine does not allow it.
     pub(crate) fn create(nodes: &[u64]) -> Result<Self, String> {
         remove_leftovers();
+        let names = Names::draw();
+        let namespaces = nodes.iter().map(|&node| names.node(node));
+        let namespaces: Vec<String> = namespaces.chain([names.switch()]).collect();
+        let cleanup = Cleanup::of(&namespaces);
         let created = Self {
-            names: Names::draw(),
+            names,
             nodes: nodes.to_vec(),
             cuts: Vec::new(),
+            _cleanup: cleanup.map_err(|error| format!("`sh` cannot be run: {error}"))?,
         };
         created.place_switch()?;
         for &node in nodes {
@@ -179,35 +183,14 @@ impl Namespaces {
     }
 }
 
-impl Drop for Namespaces {
-    fn drop(&mut self) {
-        // What could not be made cannot be removed either. The cards go with the namespaces.
-        for &node in &self.nodes {
-            let _ = ip(&["netns", "del", &self.names.node(node)]);
-        }
-        let _ = ip(&["netns", "del", &self.names.switch()]);
-    }
-}
-
-/// Removes the networks of processes that are no more.
-fn remove_leftovers() {
-    let listed = Command::new("ip").args(["netns", "list"]).output();
-    let listed = listed.map(|output| output.stdout).unwrap_or_default();
-    for line in String::from_utf8_lossy(&listed).lines() {
-        let name = line.split_whitespace().next().unwrap_or_default();
-        if let Some(owner) = owner(name)
-            && !Path::new("/proc").join(owner).exists()
-        {
-            // The cards go with the namespace; another process may be removing it too.
-            let _ = ip(&["netns", "del", name]);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::names::owner;
     use nix::sched::{CloneFlags, unshare};
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -245,6 +228,37 @@ mod tests {
             assert!(said.contains("-P FORWARD DROP"), "{said}");
         };
         in_a_machine_of_its_own(test);
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_network_and_of_what_runs_in_it() {
+        let Some(network) = network() else { return };
+        let mut node = Command::new("ip");
+        node.args(["netns", "exec", &network.names.node(1)]);
+        node.args(["sh", "-c", "echo inside; exec sleep 600"]);
+        let mut node = node.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(node.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), "inside");
+        let (first, switch) = (network.names.node(1), network.names.switch());
+        drop(network);
+        assert_eq!(node.wait().unwrap().signal(), Some(9));
+        for namespace in [first, switch] {
+            inside(&namespace, || ()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn what_a_dead_process_has_left_is_removed() {
+        let mut dead = Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let left = format!("flo-jepsen-{}-0-1", dead.id());
+        assert_eq!(owner(&left), Some(dead.id().to_string().as_str()));
+        if let Err(reason) = ip(&["netns", "add", &left]) {
+            println!("not tried: {reason}");
+            return;
+        }
+        remove_leftovers();
+        inside(&left, || ()).unwrap_err();
     }
 
     /// A network of three nodes, where the machine allows it.
