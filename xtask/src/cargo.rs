@@ -1,10 +1,17 @@
 //! Calling cargo as every command of the project does.
 
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::{child, project};
+
+/// What a first build spends its time on, most of it without a line of its own.
+const WHAT_TAKES_LONG: &str =
+    "a first build compiles 490 packages, and RocksDB's C++ takes half of the time";
 
 /// Runs cargo in the root folder with the shared target folder.
 ///
@@ -12,6 +19,26 @@ use crate::{child, project};
 /// [`child::ChildFailed`] if cargo failed; other errors if it could not be started.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     child::run(&mut command(arguments)?)
+}
+
+/// As [`run`], for a build that may take long: a line now and then says that it is still under way.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_long(arguments: &[&str]) -> Result<()> {
+    let mut command = command(arguments)?;
+    let (end, ended) = mpsc::sync_channel::<()>(1);
+    let ticker = thread::spawn(move || {
+        let mut minutes = 0;
+        while ended.recv_timeout(Duration::from_mins(1)) == Err(RecvTimeoutError::Timeout) {
+            minutes += 1;
+            eprintln!("    {minutes} min; {WHAT_TAKES_LONG}");
+        }
+    });
+    let result = child::run(&mut command);
+    drop(end);
+    ticker.join().expect("the ticker only prints");
+    result
 }
 
 /// The call that [`run`] makes, for a caller that has something to add.

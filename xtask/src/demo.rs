@@ -51,7 +51,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let is_kept = read_arguments(arguments)?;
     println!("{INTRODUCTION}");
     let mut stages = Stages::new(8);
-    stages.begin("Build flo (a quarter of an hour the first time)");
+    stages.begin("Build flo (about a quarter of an hour the first time, on two cores)");
     requirements::ensure()?;
     let binary = flo::build()?;
     let sandbox = Sandbox::create("flotilla-demo-")?;

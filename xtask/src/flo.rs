@@ -58,15 +58,25 @@ impl Release {
     }
 }
 
-/// Builds the whole workspace and returns the path of `flo`.
-///
-/// The whole workspace, because a build of one package resolves fewer features and would compile
-/// the heavy dependencies a second time.
+/// Builds `flo` and what it needs, and returns its path.
 ///
 /// # Errors
 /// If the build fails.
 pub(crate) fn build() -> Result<PathBuf> {
-    cargo::run(&["build", "--workspace", "--locked"])?;
+    build_beside(&[])
+}
+
+/// As [`build`], with other binaries of the workspace beside it.
+///
+/// Features are resolved for the whole workspace: a build of one package resolves fewer, and the heavy dependencies would
+/// be compiled a second time for the tests.
+///
+/// # Errors
+/// If the build fails.
+pub(crate) fn build_beside(binaries: &[&str]) -> Result<PathBuf> {
+    let mut arguments = vec!["build", "--workspace", "--locked", "--bin", "flo"];
+    arguments.extend(binaries.iter().flat_map(|binary| ["--bin", binary]));
+    cargo::run_long(&arguments)?;
     locate(&project::target_dir()?, "debug", "flo")
 }
 

@@ -8,16 +8,22 @@ use anyhow::Result;
 use crate::child;
 use crate::requirements::is_program;
 
-/// Debian's packages: the C++ compiler, make, and libclang together with its headers.
-const DEBIAN_PACKAGES: [&str; 3] = ["g++", "make", "libclang-dev"];
+/// Debian's packages: clang, the linker and the C++ library with g++, make, and libclang together with its headers.
+const DEBIAN_PACKAGES: [&str; 4] = ["clang", "g++", "make", "libclang-dev"];
 
 /// The line to type, by the package manager that a machine has.
 const LINES: [(&str, &str); 6] = [
-    ("apt-get", "sudo apt-get install -y g++ make libclang-dev"),
-    ("dnf", "sudo dnf install -y gcc-c++ make clang-devel"),
+    (
+        "apt-get",
+        "sudo apt-get install -y clang g++ make libclang-dev",
+    ),
+    ("dnf", "sudo dnf install -y clang gcc-c++ make clang-devel"),
     ("pacman", "sudo pacman -S --needed gcc make clang"),
-    ("zypper", "sudo zypper install -y gcc-c++ make clang-devel"),
-    ("apk", "sudo apk add g++ make clang-dev"),
+    (
+        "zypper",
+        "sudo zypper install -y clang gcc-c++ make clang-devel",
+    ),
+    ("apk", "sudo apk add clang g++ make clang-dev"),
     ("xcode-select", "xcode-select --install"),
 ];
 

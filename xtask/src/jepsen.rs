@@ -81,7 +81,7 @@ fn run_drill(arguments: &[String]) -> Result<()> {
 
 fn run(arguments: &[String]) -> Result<()> {
     requirements::ensure()?;
-    let binary = flo::build()?;
+    let binary = flo::build_beside(&["flotilla-jepsen"])?;
     let program = binary.with_file_name("flotilla-jepsen");
     let mut command = flo::command(&program);
     command.args(arguments).env("FLOTILLA_BINARY", binary);

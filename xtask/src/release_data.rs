@@ -40,7 +40,7 @@ fn run(arguments: &[String]) -> Result<()> {
     let named = env::var_os(BINARY).map(std::path::absolute).transpose();
     let named = named.with_context(|| format!("expected a path in {BINARY}"))?;
     requirements::ensure()?;
-    let built = flo::build()?;
+    let built = flo::build_beside(&["flotilla-jepsen"])?;
     let mut command = flo::command(&recorder(&built));
     command
         .arg("--record-release-data")

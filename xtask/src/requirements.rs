@@ -1,4 +1,4 @@
-//! What the build needs beyond Rust: a C++ compiler for RocksDB, libclang for its bindings, make for jemalloc.
+//! What the build needs beyond Rust: clang for RocksDB, libclang for its bindings, make for jemalloc, and a linker.
 
 use std::env;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(crate) fn ensure() -> Result<()> {
 fn missing() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !has_compiler() {
-        missing.push("a C++ compiler (g++ or clang++)");
+        missing.push("clang++, or a C++ compiler that CXX names");
     }
     if !is_program("make") {
         missing.push("make");
@@ -46,14 +46,12 @@ fn missing() -> Vec<Missing> {
     missing
 }
 
-/// Whether the compiler that the build would call exists: `CXX` if it is set, else `c++`, the name
-/// under which both g++ and clang++ install themselves.
+/// Whether the compiler that the build would call exists, `CXX` or else `clang++` as `.cargo/config.toml` says, and `cc`,
+/// which links.
 fn has_compiler() -> bool {
-    match env::var("CXX") {
-        // It may hold arguments or a wrapper, and the compiler may be given by path.
-        Ok(call) => call.split_whitespace().next().is_some_and(is_program),
-        Err(_) => is_program("c++"),
-    }
+    let call = env::var("CXX").unwrap_or_else(|_| "clang++".to_owned());
+    // It may hold arguments or a wrapper, and the compiler may be given by path.
+    call.split_whitespace().next().is_some_and(is_program) && is_program("cc")
 }
 
 /// Whether a program of that name or path exists.
