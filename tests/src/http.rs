@@ -3,7 +3,7 @@
 use crate::patience::PATIENCE;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddrV4, TcpStream};
 
 /// What a node answered over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,29 @@ pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
         "POST /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Length: {length}\r\n{headers}\r\n{body}"
     );
+    let (status, body) = exchange(address, &request);
+    HttpAnswer {
+        status,
+        body: serde_json::from_str(&body).expect("a JSON body"),
+    }
+}
+
+/// The value of a metric without labels, as the node at this address exposes it.
+///
+/// # Panics
+/// When there is no answer, or it has no such metric.
+#[must_use]
+pub fn metric(address: SocketAddrV4, name: &str) -> f64 {
+    let address = address.to_string();
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let (_, page) = exchange(&address, &request);
+    let mut lines = page.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("expected the metric {name} at {address}"))
+}
+
+/// The status and the body of the answer to a request.
+fn exchange(address: &str, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("the node serves HTTP");
     stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
     // A node may answer, and close, before it has read a body that is too long.
@@ -45,13 +68,10 @@ pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
     let read = stream.read_to_string(&mut answer);
     let (head, body) = answer
         .split_once("\r\n\r\n")
-        .unwrap_or_else(|| panic!("expected an answer from {url}, but {read:?}: {answer}"));
+        .unwrap_or_else(|| panic!("expected an answer from {address}, but {read:?}: {answer}"));
     let status = head
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    HttpAnswer {
-        status: status.expect("a status line"),
-        body: serde_json::from_str(body).expect("a JSON body"),
-    }
+    (status.expect("a status line"), body.to_owned())
 }

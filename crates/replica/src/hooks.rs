@@ -33,8 +33,8 @@ pub trait Observer: Send + Sync + 'static {
     /// for those that it replays.
     fn commands_applied(&self, entry: &Entry, replies: &[Result<Reply, Rejection>]);
 
-    /// An entry of any kind was applied and written, in `time`.
-    fn entry_applied(&self, time: Duration);
+    /// An entry of any kind was applied in `time`, and wrote so many bytes of state.
+    fn entry_applied(&self, time: Duration, written_bytes: usize);
 
     /// What waited was written to the log and made durable, in `time`.
     fn log_synced(&self, time: Duration);
@@ -47,7 +47,7 @@ pub struct NoObserver;
 impl Observer for NoObserver {
     fn commands_applied(&self, _: &Entry, _: &[Result<Reply, Rejection>]) {}
 
-    fn entry_applied(&self, _: Duration) {}
+    fn entry_applied(&self, _: Duration, _: usize) {}
 
     fn log_synced(&self, _: Duration) {}
 }

@@ -3,6 +3,7 @@
 mod backup;
 mod bad_input;
 mod bench;
+mod bounds;
 mod calls;
 mod collector;
 mod crash;

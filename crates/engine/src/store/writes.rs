@@ -96,6 +96,12 @@ impl Writes {
         (&self.bytes[row.key_start..row.key_end], value)
     }
 
+    /// The keys and values together, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// What is written at `key`: `None` when nothing is, `Some(None)` when it is deleted.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {

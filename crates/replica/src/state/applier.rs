@@ -205,13 +205,15 @@ impl ActiveApplier {
         match job {
             Job::Apply(entry, responder) => {
                 let start = Instant::now();
-                if self.failure.is_none()
-                    && let Err(error) = self.apply(entry, responder)
-                {
-                    self.failure = Some(error.to_string());
+                let mut written_bytes = 0;
+                if self.failure.is_none() {
+                    match self.apply(entry, responder) {
+                        Ok(bytes) => written_bytes = bytes,
+                        Err(error) => self.failure = Some(error.to_string()),
+                    }
                 }
                 let time = start.elapsed();
-                self.applier.observer.entry_applied(time);
+                self.applier.observer.entry_applied(time, written_bytes);
                 let busy = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
                 let counters = &self.applier.outlets.counters;
                 counters.busy_micros.fetch_add(busy, Ordering::Relaxed);
@@ -234,7 +236,7 @@ impl ActiveApplier {
             .map_or(Ok(()), |text| Err(io::Error::other(text.clone())))
     }
 
-    /// Applies the next entry.
+    /// Applies the next entry; returns how many bytes of state it wrote.
     ///
     /// # Errors
     /// [`ApplyError`]: no further entry can be applied.
@@ -242,7 +244,7 @@ impl ActiveApplier {
         &mut self,
         entry: LogEntry,
         responder: Option<ApplyResponder<TypeConfig>>,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<usize, ApplyError> {
         let log_id = entry.log_id;
         let index = log_id.index();
         if let Some(applied) = self.progress.index()
@@ -269,9 +271,10 @@ impl ActiveApplier {
             now_ms: applied.now_ms.unwrap_or(self.progress.now_ms),
         };
         rows::put_progress(&mut applied.writes, &self.progress);
+        let written_bytes = applied.writes.bytes();
         self.applier.store.write(&applied.writes)?;
         self.announce(log_id, applied, responder);
-        Ok(())
+        Ok(written_bytes)
     }
 
     fn carry_out(&mut self, index: u64, commands: &Commands) -> Result<Applied, ApplyError> {

@@ -121,6 +121,10 @@ metrics! {
         "Entries of any kind that this node has applied.";
     ENTRY_APPLY Histogram "flotilla_entry_apply_seconds" [] "seconds"
         "How long an entry took to be carried out and written.";
+    ENTRY_WRITTEN Counter "flotilla_entry_written_bytes_total" [] "bytes"
+        "Keys and values that applied entries have written to the state.";
+    ENTRY_WRITTEN_MAX Gauge "flotilla_entry_written_bytes_max" [] "bytes"
+        "The most that one entry has written to the state since the node was started. It stays below 32 MiB.";
     COMMANDS Counter "flotilla_commands_total" ["kind", "result"] "commands"
         "Commands that this node's engine carried out: `accepted` or `rejected`. Each node carries out all of them.";
     REJECTIONS Counter "flotilla_command_rejections_total" ["code"] "commands"

@@ -23,6 +23,10 @@ pub(crate) struct Metrics {
     /// The same by a clock that does not jump.
     pub(super) began: Instant,
     pub(super) entry_apply: Histogram,
+    /// What all entries wrote to the state.
+    pub(super) entry_written_bytes: AtomicU64,
+    /// What the largest one wrote.
+    pub(super) entry_written_bytes_max: AtomicU64,
     pub(super) log_sync: Histogram,
     pub(super) timer_delay: Histogram,
     pub(super) elections: AtomicU64,
@@ -46,6 +50,8 @@ impl Metrics {
             started: SystemTime::now(),
             began: Instant::now(),
             entry_apply: Histogram::default(),
+            entry_written_bytes: AtomicU64::new(0),
+            entry_written_bytes_max: AtomicU64::new(0),
             log_sync: Histogram::default(),
             timer_delay: Histogram::default(),
             elections: AtomicU64::new(0),
@@ -131,8 +137,12 @@ impl Observer for Metrics {
         }
     }
 
-    fn entry_applied(&self, time: Duration) {
+    fn entry_applied(&self, time: Duration, written_bytes: usize) {
         self.entry_apply.record(time);
+        let bytes = written_bytes as u64;
+        self.entry_written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.entry_written_bytes_max
+            .fetch_max(bytes, Ordering::Relaxed);
     }
 
     fn log_synced(&self, time: Duration) {

@@ -100,6 +100,10 @@ fn commands(page: &mut Page, context: &Context, gauges: &Gauges) {
     page.many(&COMMANDS_WAITING, waiting);
     page.one(&COMMANDS_WAITING_BYTES, gauges.waiting_bytes);
     page.histograms(&ENTRY_APPLY, [([], metrics.entry_apply.read())]);
+    let written = metrics.entry_written_bytes.load(Ordering::Relaxed);
+    page.one(&ENTRY_WRITTEN, written);
+    let written_max = metrics.entry_written_bytes_max.load(Ordering::Relaxed);
+    page.one(&ENTRY_WRITTEN_MAX, written_max);
     let commands = metrics.commands();
     page.many(
         &COMMANDS,

@@ -1,0 +1,136 @@
+//! Definitions and payloads at their bounds, against three nodes: all stay up and agree (design rule 13).
+
+use flotilla_tests::{Cluster, PATIENCE, metric, wait_until};
+use std::fmt::Write as _;
+use std::thread;
+
+/// What one entry may write to the state at most, in bytes.
+const ENTRY_WRITTEN_BYTES_MAX: f64 = 33_554_432.0;
+
+/// A file with `{"x":"…"}` of about so many bytes, as an argument for an input.
+fn input(cluster: &Cluster, bytes: usize) -> String {
+    let text = format!("{{\"x\":\"{}\"}}", "x".repeat(bytes));
+    format!("@{}", cluster.scratch().write("input.json", text))
+}
+
+fn create(cluster: &Cluster, name: &str, text: &str) {
+    let file = cluster.scratch().write(&format!("{name}.yaml"), text);
+    let _ = cluster.flo().text(&["workflow", "create", "-f", &file]);
+}
+
+/// Waits until the run has ended, and returns why.
+fn end_of(cluster: &Cluster, run: &str) -> String {
+    wait_until("the run's end", PATIENCE, || {
+        let run = cluster.flo().json(&["workflow", "status", run]);
+        match run["completed_at_ms"].is_null() {
+            true => Err(format!("it is {}", run["status"])),
+            false => Ok(run["detail"].as_str().unwrap_or_default().to_owned()),
+        }
+    })
+}
+
+/// All nodes serve, hold the same state, and no entry was larger than it may be.
+fn judge(cluster: &mut Cluster) {
+    cluster.await_health();
+    let _ = cluster.agreement();
+    for node in cluster.nodes() {
+        assert!(node.is_running(), "node {} has ended", node.id());
+        let host = node.host();
+        let address = std::net::SocketAddrV4::new(host.ip, host.port + 2);
+        let written = metric(address, "flotilla_entry_written_bytes_max");
+        assert!(
+            written <= ENTRY_WRITTEN_BYTES_MAX,
+            "an entry wrote {written} bytes at node {}",
+            node.id()
+        );
+    }
+    // What is in the log can be applied again.
+    let follower = cluster.followers()[0];
+    cluster.kill(follower);
+    cluster.restart(follower);
+    cluster.await_health();
+    let _ = cluster.agreement();
+}
+
+#[test]
+fn large_search_attributes_are_refused_or_absent_and_the_nodes_stay_up() {
+    let mut cluster = Cluster::start();
+    let definition = |count: usize| {
+        let mut text =
+            String::from("kind: Workflow\nname: wide\nversion: \"1\"\nsearchAttributes:\n");
+        for number in 0..count {
+            writeln!(text, "  - {{name: a{number}, from: input.x}}").expect("a String");
+        }
+        text.push_str(
+            "start: {waitForSignal: {type: go}, transitions: {success: flo.Completed}}\n",
+        );
+        text
+    };
+    let file = cluster.scratch().write("too-wide.yaml", definition(300));
+    cluster
+        .flo()
+        .refused(&["workflow", "create", "-f", &file])
+        .says("expected at most 64 items in searchAttributes, but it has 300");
+    create(&cluster, "wide", &definition(64));
+    let input = input(&cluster, 900_000);
+    let _ = cluster.flo().text(&["workflow", "start", "wide", &input]);
+    let run = cluster.flo().json(&["workflow", "status", "wfrun-1"]);
+    let detail = run["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("too large"), "{detail}");
+    let _ = cluster
+        .flo()
+        .text(&["workflow", "signal", "wfrun-1", "--type", "go"]);
+    assert!(end_of(&cluster, "wfrun-1").contains("too large"));
+    judge(&mut cluster);
+}
+
+#[test]
+fn a_loop_that_copies_its_input_ends_and_the_nodes_stay_up() {
+    const STARTS: usize = 6;
+    let mut cluster = Cluster::start();
+    create(
+        &cluster,
+        "hammer",
+        "kind: Workflow\nname: hammer\nversion: \"1\"\n\
+         start: {run: \"@actions/gone\", inputMapping: {all: $.input}, \
+         transitions: {success: flo.Completed, target_not_found: start, failure: flo.Failed}}\n",
+    );
+    let input = input(&cluster, 150_000);
+    thread::scope(|scope| {
+        for _ in 0..STARTS {
+            let flo = cluster.flo();
+            let input = &input;
+            scope.spawn(move || flo.text(&["workflow", "start", "hammer", input]));
+        }
+    });
+    for number in 1..=STARTS {
+        let detail = end_of(&cluster, &format!("wfrun-{number}"));
+        assert_eq!(detail, "max step limit reached");
+    }
+    judge(&mut cluster);
+}
+
+#[test]
+fn a_mapping_of_many_paths_into_a_large_payload_is_applied_at_once() {
+    let mut cluster = Cluster::start();
+    let mapping = |count: usize| {
+        let mut text = String::from(
+            "kind: Workflow\nname: paths\nversion: \"1\"\nstart:\n  run: \"@actions/gone\"\n  inputMapping:\n",
+        );
+        for number in 0..count {
+            writeln!(text, "    f{number}: $.input.y{number}").expect("a String");
+        }
+        text.push_str("  transitions: {target_not_found: start, failure: flo.Failed}\n");
+        text
+    };
+    let file = cluster.scratch().write("too-many.yaml", mapping(2_000));
+    cluster
+        .flo()
+        .refused(&["workflow", "create", "-f", &file])
+        .says("expected at most 256 paths");
+    create(&cluster, "paths", &mapping(256));
+    let input = input(&cluster, 900_000);
+    let _ = cluster.flo().text(&["workflow", "start", "paths", &input]);
+    assert_eq!(end_of(&cluster, "wfrun-1"), "max step limit reached");
+    judge(&mut cluster);
+}
