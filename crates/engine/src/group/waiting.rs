@@ -76,11 +76,13 @@ pub(super) fn look(
     (number, group): &Numbered,
 ) -> Result<(bool, Option<u64>), StoreError> {
     let now_ms = turn.now_ms();
+    if !group.keeps_order() {
+        return look_by_time(turn, (*number, group), now_ms);
+    }
     let mut is_ready = false;
     let mut next_ms: Option<u64> = None;
     for order in orders(group) {
-        // Behind the first one that is not due, an order that is kept keeps the others back; and
-        // in that of time they are due later.
+        // Behind the first one that is not due, an order that is kept keeps the others back.
         turn.visit_range::<Redeliveries>(&range(*number, group, order), |_, waiting| {
             if waiting.due_ms <= now_ms {
                 is_ready = true;
@@ -92,4 +94,24 @@ pub(super) fn look(
         })?;
     }
     Ok((is_ready, next_ms))
+}
+
+/// As [`look`], where records wait in the order of their time: however many are due, two keys are read.
+fn look_by_time(
+    turn: &Turn<'_, '_>,
+    (number, group): (GroupNumber, &GroupRecord),
+    now_ms: u64,
+) -> Result<(bool, Option<u64>), StoreError> {
+    if group.waiting_count() == 0 {
+        return Ok((false, None));
+    }
+    let first_from = |due_ms: u64| {
+        let from = (number, due_ms, RecordId::START);
+        let first = turn.first_key_from::<Redeliveries>(&number, &from)?;
+        Ok::<_, StoreError>(first.map(|(_, due_ms, _)| due_ms))
+    };
+    match first_from(group.waiting_from_ms)? {
+        Some(due_ms) if due_ms <= now_ms => Ok((true, first_from(now_ms.saturating_add(1))?)),
+        next_ms => Ok((false, next_ms)),
+    }
 }
