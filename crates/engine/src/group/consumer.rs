@@ -126,7 +126,8 @@ impl JoinGroup {
             .silence_due_ms
             .map_or(silent_at_ms, |due_ms| due_ms.min(silent_at_ms));
         target.1.silence_due_ms = Some(due_ms);
-        arm(turn, target, due_ms);
+        // It has passed where the group was quarantined meanwhile.
+        arm(turn, target, due_ms.max(now_ms));
         Ok(())
     }
 }
