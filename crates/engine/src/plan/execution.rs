@@ -102,8 +102,8 @@ impl<'r> Execution<'r> {
         let definition = self.run.record.definition;
         if let Some(record) = turn.get::<Plans>(&key)? {
             let mut record = Arc::unwrap_or_clone(record);
-            if record.newest < definition {
-                record.newest = definition;
+            if record.last_executed != definition {
+                record.last_executed = definition;
                 turn.put::<Plans>(&key, record.clone());
             }
             return Ok(record);
@@ -111,7 +111,7 @@ impl<'r> Execution<'r> {
         let number = PlanNumber(turn.next_number(|cluster| &mut cluster.plans_count)?);
         let record = PlanRecord {
             number,
-            newest: definition,
+            last_executed: definition,
             rotations_count: 0,
             cache: CacheUsage::default(),
         };

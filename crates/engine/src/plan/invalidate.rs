@@ -1,9 +1,9 @@
 //! Dropping cached results (W37).
 
-use crate::ids::{EventName, Namespace, WorkflowName};
+use crate::ids::{EventName, Namespace, PlanName, WorkflowName};
 use crate::rejection::Rejection;
 use crate::reply::CacheInvalidated;
-use crate::tables::{Plans, Workflows};
+use crate::tables::{PlanRecord, Plans, Workflows};
 use crate::turn::{Outcome, Turn};
 use crate::workflow::pinned;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,7 @@ impl InvalidateCache {
         };
         let mut plans_count = 0;
         for (key, record) in plans {
-            let definition = pinned(turn, record.newest)?;
-            let plan = definition.definition.plan_named(&key.2);
-            let cache = plan.and_then(|plan| plan.cache.as_ref());
-            if cache.is_some_and(|cache| cache.invalidate_on.contains(&self.event)) {
+            if self.is_named_by(turn, &key, &record)? {
                 let mut record = Arc::unwrap_or_clone(record);
                 record.cache.invalidations_count += 1;
                 turn.put::<Plans>(&key, record);
@@ -47,5 +44,26 @@ impl InvalidateCache {
             }
         }
         Ok(CacheInvalidated { plans_count })
+    }
+
+    /// Whether the plan names the event, in the revision that executed it last or in the workflow's latest: either may
+    /// have cached results, or be about to.
+    fn is_named_by(
+        &self,
+        turn: &mut Turn<'_, '_>,
+        (namespace, workflow, plan): &(Namespace, WorkflowName, PlanName),
+        record: &PlanRecord,
+    ) -> Outcome<bool> {
+        let workflow = turn.get::<Workflows>(&(namespace.clone(), workflow.clone()))?;
+        let latest = workflow.map(|workflow| workflow.latest);
+        for number in latest.into_iter().chain([record.last_executed]) {
+            let definition = pinned(turn, number)?;
+            let plan = definition.definition.plan_named(plan);
+            let cache = plan.and_then(|plan| plan.cache.as_ref());
+            if cache.is_some_and(|cache| cache.invalidate_on.contains(&self.event)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

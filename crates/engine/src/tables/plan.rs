@@ -23,8 +23,8 @@ tables! {
 pub struct PlanRecord {
     /// Its number.
     pub number: PlanNumber,
-    /// The newest revision that has executed it: its `invalidate_on` counts (W37).
-    pub newest: DefinitionNumber,
+    /// The revision that has executed it last: its `invalidate_on` counts, beside that of the latest (W37).
+    pub last_executed: DefinitionNumber,
     /// Executions that took their turn under round-robin (W30).
     pub rotations_count: u64,
     /// What is cached.

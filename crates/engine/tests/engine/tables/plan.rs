@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
 fn plan(number: PlanNumber) -> PlanRecord {
     PlanRecord {
         number,
-        newest: DefinitionNumber(4),
+        last_executed: DefinitionNumber(4),
         rotations_count: 5,
         cache: CacheUsage {
             invalidations_count: 2,
