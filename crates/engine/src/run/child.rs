@@ -117,6 +117,15 @@ pub(super) fn refuse(
     Ok(())
 }
 
+/// Why the child of an active step cannot be started now, if it cannot.
+pub(super) fn refusal_of(
+    turn: &mut Turn<'_, '_>,
+    run: &LoadedRun,
+    active: &Activation,
+) -> Outcome<Option<Refusal>> {
+    Ok(target_of(turn, run, active)?.err())
+}
+
 /// The definition that the step's target names.
 fn target_of(
     turn: &mut Turn<'_, '_>,

@@ -73,15 +73,16 @@ pub(super) fn decide(
     let Some(active) = run.take(turn, decision.activation)? else {
         return Ok(());
     };
-    let detail = match decision.verdict {
-        InputVerdict::Valid => {
-            return child::start(turn, queue, run, (active, decision.definition));
-        }
-        InputVerdict::Invalid { detail } => Rejection::InputInvalid(detail).to_string(),
-    };
-    let refusal = Refusal {
-        outcome: name::EXECUTION_FAILURE,
-        detail,
+    let refusal = match decision.verdict {
+        // The workflow may have been disabled while its schema was asked (W42).
+        InputVerdict::Valid => match child::refusal_of(turn, run, &active)? {
+            None => return child::start(turn, queue, run, (active, decision.definition)),
+            Some(refusal) => refusal,
+        },
+        InputVerdict::Invalid { detail } => Refusal {
+            outcome: name::EXECUTION_FAILURE,
+            detail: Rejection::InputInvalid(detail).to_string(),
+        },
     };
     child::refuse(turn, queue, run, (active, refusal))
 }
