@@ -154,7 +154,8 @@ pub fn find_run(
     };
     let run = read::<Runs>(reader, &number)?;
     Ok(run
-        .filter(|run| run.namespace == *namespace)
+        // A run whose caller chose its id has no other.
+        .filter(|run| run.namespace == *namespace && run.id == *run_id)
         .map(|run| (number, run)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::replica::Replica;
 use crate::script::define;
-use flotilla_engine::ids::{Namespace, RunId, SignalType, WorkflowName};
+use flotilla_engine::ids::{Namespace, RunId, RunNumber, SignalType, WorkflowName};
 use flotilla_engine::json::Json;
 use flotilla_engine::limits::{
     REQUEST_RETRY_MS, REQUEST_WINDOW_MS, REQUESTS_BYTES_MAX, REQUESTS_MAX, REQUESTS_RESERVED_PART,
@@ -152,4 +152,20 @@ fn an_id_that_is_taken_anew_past_the_window_outlives_the_sweep_of_its_first_use(
     assert_eq!(start(&mut replica, 9), Ok("wfrun-2".to_owned()));
     assert!(!replica.has::<RequestAges>(&0));
     assert_eq!(replica.cluster().requests_count, 1);
+}
+
+#[test]
+fn a_run_whose_caller_chose_the_id_is_known_by_no_other() {
+    let mut replica = replica();
+    let start = StartRun {
+        run_id: Some(RunId::new("chosen").expect("an id")),
+        ..start_run()
+    };
+    replica.ask(Body::StartRun(start)).expect("accepted");
+    let find = |run_id: RunId| {
+        let found = view::run(&replica.store, &Namespace::default_namespace(), &run_id);
+        found.expect("memory does not fail").is_some()
+    };
+    assert!(find(RunId::new("chosen").expect("an id")));
+    assert!(!find(RunId::generated(RunNumber(1))));
 }
