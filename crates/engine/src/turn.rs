@@ -1,9 +1,12 @@
 //! One command's overlay: what it reads, and the writes, events and effects that it collects.
 
 mod budget;
+mod chance;
 mod scan;
 
 pub use budget::Spent;
+
+use chance::Chance;
 
 use crate::cache::Cache;
 use crate::command::Subject;
@@ -203,7 +206,7 @@ pub(crate) struct Turn<'t, 'e> {
     /// Rows that scans visited, beside those of `spent`.
     rows_visited: std::cell::Cell<usize>,
     effects: Vec<Effect>,
-    random_state: u64,
+    chance: Chance,
     /// What the turn takes up again: only once it is committed do others see it so.
     taken_up: Option<Quarantined>,
 }
@@ -213,7 +216,7 @@ impl<'t, 'e> Turn<'t, 'e> {
     pub(crate) fn new(entry: &'t mut EntryState<'e>, position: u64) -> Self {
         // Whose work an earlier command of the entry did says nothing about this one's panic.
         entry.suspect = None;
-        let random_state = entry.stamp.seed ^ position.wrapping_mul(0xd134_2543_de82_ef95);
+        let chance = Chance::new(entry.stamp.seed, position);
         Self {
             entry,
             slots_taken: BTreeMap::new(),
@@ -221,7 +224,7 @@ impl<'t, 'e> Turn<'t, 'e> {
             spent: Spent::default(),
             rows_visited: std::cell::Cell::new(0),
             effects: Vec::new(),
-            random_state,
+            chance,
             taken_up: None,
         }
     }
@@ -239,15 +242,6 @@ impl<'t, 'e> Turn<'t, 'e> {
     /// The leader that proposed the entry.
     pub(crate) fn node(&self) -> NodeId {
         self.entry.stamp.node
-    }
-
-    /// The next number drawn from the entry's seed (SplitMix64).
-    pub(crate) fn random(&mut self) -> u64 {
-        self.random_state = self.random_state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random_state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 
     /// The record at `key`.
