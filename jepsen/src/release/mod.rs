@@ -16,7 +16,7 @@ pub use recording::record;
 pub(crate) use legacy::Site;
 
 use self::manifest::Manifest;
-use flotilla_tests::Host;
+use flotilla_tests::{Host, Scratch};
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -32,25 +32,23 @@ const ARCHIVE_BYTES_MAX: u64 = 300 << 10;
 pub(crate) struct Release {
     manifest: Manifest,
     archive: PathBuf,
+    /// Holds the archive of data that was recorded for this run alone.
+    _scratch: Option<Scratch>,
 }
 
 impl Release {
-    /// The newest of an older engine version than this build's; as long as there is none, that of the same version.
+    /// The newest of an older engine version than this build's, or else of the same. As long as nothing is recorded,
+    /// which is so before the first release, this build leaves it behind first.
     ///
     /// # Panics
-    /// When there is none at all.
+    /// When a cluster that leaves it behind does not do as it should.
     pub(crate) fn previous() -> Self {
         let recorded = recorded(&folder());
         let known: Vec<u32> = recorded.keys().copied().collect();
-        let build = versions::of_this_build();
-        let previous = previous(&known, build).unwrap_or_else(|| {
-            panic!(
-                "expected data of an engine version up to {build} in {}, but there is that of {known:?}: \
-                 `cargo xtask record-release-data` records some",
-                folder().display()
-            )
-        });
-        Self::read(&recorded[&previous])
+        match previous(&known, versions::of_this_build()) {
+            Some(version) => Self::read(&recorded[&version]),
+            None => recording::make_for_now(),
+        }
     }
 
     /// The one with this manifest.
@@ -58,6 +56,7 @@ impl Release {
         Self {
             archive: manifest.with_extension(ARCHIVE),
             manifest: Manifest::read(manifest),
+            _scratch: None,
         }
     }
 

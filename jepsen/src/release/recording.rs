@@ -65,7 +65,21 @@ fn make(archive: PathBuf) -> Release {
         members,
         acknowledged,
     };
-    Release { manifest, archive }
+    Release {
+        manifest,
+        archive,
+        _scratch: None,
+    }
+}
+
+/// What this build leaves behind, for one run.
+pub(super) fn make_for_now() -> Release {
+    let scratch = Scratch::new();
+    let release = make(scratch.path("release").with_extension(ARCHIVE));
+    Release {
+        _scratch: Some(scratch),
+        ..release
+    }
 }
 
 /// Leaves something of every kind.
