@@ -37,7 +37,7 @@ fn judge(cluster: &mut Cluster) {
         assert!(node.is_running(), "node {} has ended", node.id());
         let host = node.host();
         let address = std::net::SocketAddrV4::new(host.ip, host.port + 2);
-        let written = metric(address, "flotilla_entry_written_bytes_max");
+        let written = metric(address, "flotilla_largest_entry_written_bytes");
         assert!(
             written <= ENTRY_WRITTEN_BYTES_MAX,
             "an entry wrote {written} bytes at node {}",

@@ -123,7 +123,7 @@ metrics! {
         "How long an entry took to be carried out and written.";
     ENTRY_WRITTEN Counter "flotilla_entry_written_bytes_total" [] "bytes"
         "Keys and values that applied entries have written to the state.";
-    ENTRY_WRITTEN_MAX Gauge "flotilla_entry_written_bytes_max" [] "bytes"
+    ENTRY_WRITTEN_MAX Gauge "flotilla_largest_entry_written_bytes" [] "bytes"
         "The most that one entry has written to the state since the node was started. It stays below 32 MiB.";
     COMMANDS Counter "flotilla_commands_total" ["kind", "result"] "commands"
         "Commands that this node's engine carried out: `accepted` or `rejected`. Each node carries out all of them.";
