@@ -48,8 +48,7 @@ pub fn post(url: &str, headers: &[&str], body: &str) -> HttpAnswer {
 ///
 /// # Panics
 /// When there is no answer, or it has no such metric.
-#[must_use]
-pub fn metric(address: SocketAddrV4, name: &str) -> f64 {
+pub(crate) fn metric(address: SocketAddrV4, name: &str) -> f64 {
     let address = address.to_string();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     let (_, page) = exchange(&address, &request);

@@ -33,7 +33,7 @@ pub use command_worker::CommandWorker;
 pub use dev_node::DevNode;
 pub use flo::Flo;
 pub use host::Host;
-pub use http::{HttpAnswer, metric, post};
+pub use http::{HttpAnswer, post};
 pub use node::Node;
 pub use patience::{PATIENCE, wait_until};
 pub use process::Process;

@@ -4,6 +4,7 @@ use crate::binary;
 use crate::certificates::Certificates;
 use crate::flo::Flo;
 use crate::host::Host;
+use crate::http;
 use crate::process::{Process, read_log};
 use crate::scratch::Scratch;
 use crate::status::ClusterStatus;
@@ -117,6 +118,15 @@ impl Node {
     #[must_use]
     pub fn endpoint(&self) -> String {
         self.settings.host.address(0).to_string()
+    }
+
+    /// The value of a metric without labels.
+    ///
+    /// # Panics
+    /// When the node does not answer, or has no such metric.
+    #[must_use]
+    pub fn metric(&self, name: &str) -> f64 {
+        http::metric(self.settings.host.address(2), name)
     }
 
     /// Commands to it.

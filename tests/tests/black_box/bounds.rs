@@ -1,6 +1,6 @@
 //! Definitions and payloads at their bounds, against three nodes: all stay up and agree (design rule 13).
 
-use flotilla_tests::{Cluster, PATIENCE, metric, wait_until};
+use flotilla_tests::{Cluster, PATIENCE, wait_until};
 use std::fmt::Write as _;
 use std::thread;
 
@@ -13,9 +13,16 @@ fn input(cluster: &Cluster, bytes: usize) -> String {
     format!("@{}", cluster.scratch().write("input.json", text))
 }
 
-fn create(cluster: &Cluster, name: &str, text: &str) {
-    let file = cluster.scratch().write(&format!("{name}.yaml"), text);
+fn create(cluster: &Cluster, text: &str) {
+    let file = cluster.scratch().write("workflow.yaml", text);
     let _ = cluster.flo().text(&["workflow", "create", "-f", &file]);
+}
+
+/// The definition is refused with these words.
+fn refuse(cluster: &Cluster, text: &str, words: &str) {
+    let file = cluster.scratch().write("workflow.yaml", text);
+    let refusal = cluster.flo().refused(&["workflow", "create", "-f", &file]);
+    refusal.says(words);
 }
 
 /// Waits until the run has ended, and returns why.
@@ -35,9 +42,7 @@ fn judge(cluster: &mut Cluster) {
     let _ = cluster.agreement();
     for node in cluster.nodes() {
         assert!(node.is_running(), "node {} has ended", node.id());
-        let host = node.host();
-        let address = std::net::SocketAddrV4::new(host.ip, host.port + 2);
-        let written = metric(address, "flotilla_largest_entry_written_bytes");
+        let written = node.metric("flotilla_largest_entry_written_bytes");
         assert!(
             written <= ENTRY_WRITTEN_BYTES_MAX,
             "an entry wrote {written} bytes at node {}",
@@ -66,12 +71,12 @@ fn large_search_attributes_are_refused_or_absent_and_the_nodes_stay_up() {
         );
         text
     };
-    let file = cluster.scratch().write("too-wide.yaml", definition(300));
-    cluster
-        .flo()
-        .refused(&["workflow", "create", "-f", &file])
-        .says("expected at most 64 items in searchAttributes, but it has 300");
-    create(&cluster, "wide", &definition(64));
+    refuse(
+        &cluster,
+        &definition(300),
+        "expected at most 64 items in searchAttributes, but it has 300",
+    );
+    create(&cluster, &definition(64));
     let input = input(&cluster, 900_000);
     let _ = cluster.flo().text(&["workflow", "start", "wide", &input]);
     let run = cluster.flo().json(&["workflow", "status", "wfrun-1"]);
@@ -90,7 +95,6 @@ fn a_loop_that_copies_its_input_ends_and_the_nodes_stay_up() {
     let mut cluster = Cluster::start();
     create(
         &cluster,
-        "hammer",
         "kind: Workflow\nname: hammer\nversion: \"1\"\n\
          start: {run: \"@actions/gone\", inputMapping: {all: $.input}, \
          transitions: {success: flo.Completed, target_not_found: start, failure: flo.Failed}}\n",
@@ -123,12 +127,8 @@ fn a_mapping_of_many_paths_into_a_large_payload_is_applied_at_once() {
         text.push_str("  transitions: {target_not_found: start, failure: flo.Failed}\n");
         text
     };
-    let file = cluster.scratch().write("too-many.yaml", mapping(2_000));
-    cluster
-        .flo()
-        .refused(&["workflow", "create", "-f", &file])
-        .says("expected at most 256 paths");
-    create(&cluster, "paths", &mapping(256));
+    refuse(&cluster, &mapping(2_000), "expected at most 256 paths");
+    create(&cluster, &mapping(256));
     let input = input(&cluster, 900_000);
     let _ = cluster.flo().text(&["workflow", "start", "paths", &input]);
     assert_eq!(end_of(&cluster, "wfrun-1"), "max step limit reached");
